@@ -1,0 +1,84 @@
+#pragma once
+// Reading a .ggmx file: map it, check header, documents and index against the real size, hand out views.
+// The bytes are described in gguf-like-spec/README.md. Nothing here trusts the file: any bytes give a ModelFile or an
+// Error.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ggmlx/core/buffer.h"
+#include "ggmlx/core/tensor.h"
+
+namespace ggmlx {
+
+/// XXH3-128, high half first in text form.
+struct Checksum {
+    uint64_t low = 0, high = 0;
+    bool operator==(const Checksum&) const = default;
+};
+Checksum xxh3(std::span<const std::byte> bytes);
+
+/// One tensor of the index.
+struct StoredTensor {
+    std::string name;
+    DType dtype = DType::F32;
+    Role role = Role::Dense;
+    Shape shape;                ///< true extents, without padding
+    uint64_t offset = 0;        ///< of the data, from the start of the file
+    uint64_t stored_bytes = 0;  ///< bytes in the file: raw data, or one zstd frame
+    uint64_t raw_bytes = 0;     ///< bytes once expanded; equals stored_bytes when not compressed
+    uint64_t expert_stride =
+        0;  ///< bytes from one expert's slice to the next (roles Expert with rank 3 and 2); 0 for other tensors
+    bool compressed = false;
+    Checksum checksum;  ///< of the raw bytes
+};
+
+class ModelFile {
+  public:
+    /// Maps and validates. Throws io, corrupt_file (with offset or entry) or unsupported (a newer version, the other
+    /// byte order, a file that is still being written: NAME.partial).
+    static ModelFile open(const std::string& path);
+    /// The same for bytes in memory, which must outlive the result (tests, fuzzing).
+    static ModelFile from_bytes(std::span<const std::byte> bytes, std::string name);
+
+    const std::string& path() const { return path_; }
+    uint64_t size_bytes() const { return bytes_.size(); }
+    uint32_t version() const { return version_; }
+
+    /// Documents by name ("config.json", "tokenizer.json", …), expanded on request. Throws corrupt_file if damaged.
+    std::vector<std::string> document_names() const;
+    bool has_document(std::string_view name) const;
+    std::string document(std::string_view name) const;
+
+    /// In file order.
+    const std::vector<StoredTensor>& tensors() const { return tensors_; }
+    const StoredTensor* find(std::string_view name) const;
+    /// The stored bytes of a tensor (a zstd frame if compressed), mapped.
+    std::span<const std::byte> stored_bytes(const StoredTensor& tensor) const;
+    /// Expands into dst, which has raw_bytes, and verifies the checksum. Throws corrupt_file. For raw tensors: a
+    /// checked copy.
+    void read(const StoredTensor& tensor, std::span<std::byte> dst) const;
+    /// Checksum of the raw bytes as they are in the file now; compare with tensor.checksum.
+    Checksum compute_checksum(const StoredTensor& tensor) const;
+
+  private:
+    struct Document {
+        uint64_t offset, stored_bytes, raw_bytes;
+        Checksum checksum;
+    };
+    MappedFile file_;
+    std::span<const std::byte> bytes_;
+    std::string path_;
+    uint32_t version_ = 0;
+    std::map<std::string, Document, std::less<>> documents_;
+    std::vector<StoredTensor> tensors_;
+    std::map<std::string, size_t, std::less<>> by_name_;
+
+    void parse();
+};
+
+}  // namespace ggmlx

@@ -1,0 +1,76 @@
+#pragma once
+// Every operation there is, and the parameters each carries. Builders with their contracts are in ops.h; the order of a
+// node's inputs and outputs is given here, because backends read it.
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ggmlx {
+
+enum class Op : uint8_t {
+    // op               inputs -> outputs
+    GetRows,      //  table, ids -> y
+    RmsNorm,      //  x, weight? -> y
+    Matmul,       //  weight, x -> y
+    Add,          //  a, b -> y
+    Mul,          //  a, b -> y
+    Scale,        //  x -> y
+    SwiGLU,       //  gate, up -> y
+    Softmax,      //  x -> y
+    TopK,         //  x -> weights, ids
+    DivideBySum,  //  x -> y
+    RopeTable,    //  positions -> table
+    Rope,         //  x, table -> y
+    CacheAppend,  //  cache, x, slots -> cache (aliased)
+    Attention,    //  q, k_cache, v_cache, block_table, sequence, positions, sinks? -> y
+    Experts,      //  x, ids, weights, gate, up, down, gate_bias?, up_bias?, down_bias? -> y
+    // Parts of Experts, made by the plan when its experts live on several devices:
+    ExpertRows,    //  x, ids, slots, gate, up, down, gate_bias?, up_bias?, down_bias? -> rows
+    ExpertMatmul,  //  x, ids, slots, weight, bias? -> rows
+    ExpertSelect,  //  ids, (slots, rows) per device -> rows
+    ExpertSum,     //  weights, ids, (slots, rows) per device -> y
+    Copy,          //  x on another device -> y
+};
+inline constexpr int kOpCount = static_cast<int>(Op::Copy) + 1;
+std::string_view name(Op op);
+
+struct RmsNormParams {
+    float eps = 1e-6f;
+};
+struct ScaleParams {
+    float factor = 1.0f;
+};
+struct SwiGLUParams {
+    float alpha = 1.0f;  ///< y = gate * sigmoid(alpha * gate) * (up + up_offset)
+    float clamp = 0.0f;  ///< > 0: gate is limited to <= clamp and up to [-clamp, clamp] first
+    float up_offset = 0.0f;
+};
+struct TopKParams {
+    int32_t k = 1;
+};
+/// How positions turn into angles: angle i of position p is float(p) * inv_freq[i].
+struct RopeTableParams {
+    std::vector<float> inv_freq;  ///< one per rotated pair, scaling of the context already applied
+    float magnitude = 1.0f;       ///< factor on cos and sin (YaRN's)
+};
+struct RopeParams {
+    int32_t first = 0;         ///< the first rotated value of each head
+    bool interleaved = false;  ///< pairs (2i, 2i+1) instead of (i, i + n/2)
+    bool inverse = false;      ///< rotate back
+};
+struct AttentionParams {
+    float scale = 1.0f;
+    int32_t window = 0;  ///< > 0: only the last `window` positions, the query's own included
+};
+/// For Experts and ExpertRows; the three biases come all or none.
+struct ExpertsParams {
+    SwiGLUParams activation;
+    bool has_bias = false;
+};
+
+using OpParams = std::variant<std::monostate, RmsNormParams, ScaleParams, SwiGLUParams, TopKParams, RopeTableParams,
+                              RopeParams, AttentionParams, ExpertsParams>;
+
+}  // namespace ggmlx

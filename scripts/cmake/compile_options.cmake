@@ -1,0 +1,10 @@
+# One interface target with what every file of this project is compiled with.
+# Floating point: no contraction and no fast-math, so that a sum has one value whatever compiler or ISA computes it.
+add_library(ggmlx_options INTERFACE)
+target_compile_options(ggmlx_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+  -ffp-contract=off -fno-fast-math -fvisibility=hidden)
+if(GGMLX_SANITIZE)
+  target_compile_options(ggmlx_options INTERFACE -fsanitize=${GGMLX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(ggmlx_options INTERFACE -fsanitize=${GGMLX_SANITIZE})
+endif()

@@ -1,0 +1,69 @@
+#pragma once
+// A model's config.json as typed values. Names follow the field (n_embd, n_head …); after load nobody looks up strings.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llm {
+
+/// How rotary angles are stretched beyond the context a model was trained on.
+struct RopeScaling {
+    enum class Kind { None, Linear, Llama3, Yarn };
+    Kind kind = Kind::None;
+    float factor = 1.0f;
+    float low_freq_factor = 1.0f, high_freq_factor = 4.0f;  ///< llama3
+    float beta_fast = 32.0f, beta_slow = 1.0f;              ///< yarn
+    float attention_factor = 0.0f;                          ///< yarn; 0: 0.1 ln(factor) + 1
+    int64_t original_context = 0;
+};
+
+struct ModelConfig {
+    std::string architecture;  ///< config.json's model_type: "llama", "qwen3" …
+    int64_t n_layer = 0;
+    int64_t n_embd = 0;
+    int64_t n_head = 0;
+    int64_t n_head_kv = 0;
+    int64_t head_dim = 0;
+    int64_t n_ff = 0;
+    int64_t n_vocab = 0;      ///< rows of the embedding
+    int64_t n_ctx_train = 0;  ///< max_position_embeddings
+    float rms_norm_eps = 1e-6f;
+    float rope_theta = 10000.0f;
+    RopeScaling rope_scaling;
+    bool tie_embeddings = false;
+    bool attention_bias = false;  ///< q, k, v have biases
+    bool attention_out_bias = false;
+    bool mlp_bias = false;
+    std::vector<int64_t> window;  ///< per layer: sliding window in tokens, 0 for full attention
+
+    /// Parses config.json. Throws corrupt_file for malformed JSON or impossible numbers (naming the field) and
+    /// unsupported for an architecture, activation or rope type that this version does not know, listing those it
+    /// knows.
+    static ModelConfig from_json(std::string_view text);
+};
+
+/// generation_config.json, with config.json's ids as fallback.
+struct GenerationConfig {
+    std::optional<int32_t> bos_id;
+    std::vector<int32_t> eos_ids;
+    std::optional<float> temperature, top_p, min_p, repetition_penalty;
+    std::optional<int32_t> top_k;
+    bool do_sample = false;
+
+    /// Either text may be empty. Throws corrupt_file for malformed JSON.
+    static GenerationConfig from_json(std::string_view generation_config, std::string_view config);
+};
+
+/// The angle of pair i at position p is p * inv_freq[i]; magnitude multiplies cos and sin.
+struct RopeFrequencies {
+    std::vector<float> inv_freq;
+    float magnitude = 1.0f;
+};
+/// Source: Hugging Face transformers' rope utilities (default, linear, llama3, yarn); YaRN: Peng et al. 2023,
+/// arXiv:2309.00071.
+RopeFrequencies rope_frequencies(float theta, int64_t n_rot, const RopeScaling& scaling);
+
+}  // namespace llm
