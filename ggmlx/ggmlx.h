@@ -13,5 +13,6 @@
 #include "ggmlx/graph/op.h"
 #include "ggmlx/graph/graph.h"
 #include "ggmlx/graph/ops.h"
+#include "ggmlx/graph/call.h"
 #include "ggmlx/backend/backend.h"
 // clang-format on
