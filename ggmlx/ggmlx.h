@@ -14,5 +14,6 @@
 #include "ggmlx/graph/graph.h"
 #include "ggmlx/graph/ops.h"
 #include "ggmlx/graph/call.h"
+#include "ggmlx/reference/reference.h"
 #include "ggmlx/backend/backend.h"
 // clang-format on
