@@ -45,8 +45,8 @@ build_jobs() {
 build() {
     local preset="$1"
     shift
-    show cmake --preset "$preset"
-    show cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"}
+    show cmake --preset "$preset" &&
+        show cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"}
 }
 
 # tracked_files SUFFIX...: the repository's own files with one of these suffixes, without what is built or unpacked into it.
