@@ -48,7 +48,7 @@ struct IntegerRow {
     std::vector<float> scale, min;
 };
 
-QuantizedRow quantize(const float* x, int64_t n, int64_t row, DeviceStatus* status) {
+QuantizedRow quantize(const float* x, int64_t n, int64_t row, CallStatus* status) {
     const auto blocks = static_cast<size_t>(ceil_div(n, kBlock));
     QuantizedRow out{decltype(out.q)(blocks), decltype(out.scale)(blocks), decltype(out.sum)(blocks)};
     for (size_t b = 0; b < blocks; ++b) {

@@ -17,7 +17,7 @@ struct StoredMatrix {
 
 /// Where rows that cannot be quantized are reported: activation row i is row first_row + i of the op.
 struct RowFaults {
-    DeviceStatus* status;
+    CallStatus* status;
     int64_t first_row = 0;
 };
 
