@@ -1,5 +1,6 @@
 #include "src/tokenizer/joints.h"
 
+#include <bit>
 #include <unordered_set>
 
 #include "src/tokenizer/utf8.h"
@@ -14,11 +15,20 @@ struct End {
     TokenId outer = kNone, inner = kNone;
 };
 
-uint64_t joint_key(End left, End right) {
+constexpr size_t kBitsPerMerge = 16;
+
+/// A place among n_words words of bits; n_words is a power of two.
+struct Bit {
+    size_t word;
+    uint64_t mask;
+};
+Bit bit_of(End left, End right, size_t n_words) {
     uint64_t hash = 0;
-    for (const TokenId id : {left.inner, left.outer, right.outer, right.inner})
-        hash = (hash ^ static_cast<uint32_t>(id)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
-    return hash >> 1;  // FlatMap keeps ~0 for itself
+    for (const TokenId id : {left.inner, left.outer, right.outer, right.inner}) {
+        hash = (hash ^ static_cast<uint32_t>(id)) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    return {(hash >> 6) & (n_words - 1), uint64_t{1} << (hash & 63)};
 }
 
 class Ends {
@@ -52,12 +62,14 @@ class Ends {
 Joints::Joints(const Vocab& vocab, const MergeTable& merges, const std::function<TokenId(char32_t)>& character_id,
                std::span<const TokenId> opaque) {
     const Ends ends(vocab, character_id);
+    bits_.resize(std::bit_ceil(merges.size() * kBitsPerMerge / 64 + 1));
     const std::unordered_set<TokenId> not_spelled(opaque.begin(), opaque.end());
     merges.for_each([&](uint64_t key, const Merge&) {
         const auto left = static_cast<uint32_t>(key >> 32), right = static_cast<uint32_t>(key);
         everywhere_ = everywhere_ || not_spelled.contains(static_cast<TokenId>(left)) ||
                       not_spelled.contains(static_cast<TokenId>(right));
-        seen_.set(joint_key(ends.last(left), ends.first(right)), 1);
+        const Bit bit = bit_of(ends.last(left), ends.first(right), bits_.size());
+        bits_[bit.word] |= bit.mask;
     });
 }
 
@@ -66,7 +78,10 @@ bool Joints::may_cross(std::span<const TokenId> symbols, size_t i) const {
     const TokenId before = i > 1 ? symbols[i - 2] : kNone, after = i + 1 < symbols.size() ? symbols[i + 1] : kNone;
     const End left{symbols[i - 1], before}, left_alone{symbols[i - 1], kNone};
     const End right{symbols[i], after}, right_alone{symbols[i], kNone};
-    const auto seen = [this](End a, End b) { return seen_.find(joint_key(a, b)) != nullptr; };
+    const auto seen = [this](End a, End b) {
+        const Bit bit = bit_of(a, b, bits_.size());
+        return (bits_[bit.word] & bit.mask) != 0;
+    };
     return seen(left, right) || seen(left_alone, right) || seen(left, right_alone) || seen(left_alone, right_alone);
 }
 

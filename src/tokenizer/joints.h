@@ -3,11 +3,11 @@
 // is cut without changing a token, so that a long one becomes short ones, which fit the processor's caches and the word
 // cache.
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "src/tokenizer/flat_map.h"
 #include "src/tokenizer/merge.h"
 #include "src/tokenizer/vocab.h"
 
@@ -26,9 +26,10 @@ class Joints {
 
   private:
     bool everywhere_ = false;
-    /// For every merge: the last one or two symbols of its left token and the first one or two of its right one. Only
-    /// the hashes are kept; a collision costs a cut, not correctness.
-    FlatMap<char> seen_;
+    /// For every merge: the last one or two symbols of its left token and the first one or two of its right one, as one
+    /// bit at their hash. What falls on another's bit costs a cut, not correctness; a table with the symbols themselves
+    /// would not stay in the cache.
+    std::vector<uint64_t> bits_;
 };
 
 }  // namespace llm
