@@ -13,6 +13,7 @@
 #include "ggmlx/graph/op.h"
 #include "ggmlx/graph/graph.h"
 #include "ggmlx/graph/ops.h"
+#include "ggmlx/graph/call.h"
 #include "ggmlx/placement/rules.h"
 #include "ggmlx/placement/plan.h"
 #include "ggmlx/backend/backend.h"
