@@ -31,8 +31,8 @@ SRC = {
     "session": ["config", "kv", "arch", "tokenizer", "chat", "sampling", "model"],
     "planner": ["config", "kv", "arch", "tokenizer", "chat", "sampling", "model", "session"],
 }
-# A file that lies in src/ itself belongs to the room its name begins with (config_json.h: config), with these exceptions.
-SRC_FILES = {"weights": "model", "rope_frequencies": "config"}
+# Files that lie in src/ itself belong to the room of their name, with this exception.
+SRC_FILES = {"weights": "model", "config_json": "config", "rope_frequencies": "config"}
 
 
 def build_table():
@@ -74,7 +74,7 @@ def room_of(path):
     parts = path.split("/")
     if parts[0] == "src" and len(parts) == 2:
         name = parts[1].split(".")[0]
-        parts[1] = SRC_FILES.get(name, name.split("_")[0])
+        parts[1] = SRC_FILES.get(name, name)
         parts.append("")
     two = "/".join(parts[:2])
     if len(parts) > 2 and two in MAY_INCLUDE:
