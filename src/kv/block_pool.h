@@ -2,6 +2,7 @@
 // BlockPool: which cache blocks are free, and how many owners each of the others has. Sequences and snapshots own
 // blocks together; a block with more than one owner is not written (paged_cache.h copies it first).
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
