@@ -1,6 +1,6 @@
 #pragma once
-// Model: what a .ggmx file holds, understood: configuration, architecture, tokenizer and the description of its weights.
-// The weights' bytes stay in the mapped file; engines put them on devices.
+// Model: what a .ggmx file holds, understood: configuration, architecture, tokenizer and the description of its
+// weights. The weights' bytes stay in the mapped file; engines put them on devices.
 
 #include <optional>
 #include <string>

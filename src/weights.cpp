@@ -63,8 +63,8 @@ ggmlx::TensorSet describe_weights(const ggmlx::ModelFile& file, std::span<const 
     if (!unknown.empty())
         problems += fmt::format("; {} tensors do not belong to the architecture: {}", unknown.size(), join(unknown));
     if (!wrong.empty()) problems += fmt::format("; {} tensors do not fit: {}", wrong.size(), join(wrong));
-    require(problems.empty(), ErrorKind::CorruptFile, "{}: its tensors do not match its config.json{}; convert it again",
-            file.path(), problems);
+    require(problems.empty(), ErrorKind::CorruptFile,
+            "{}: its tensors do not match its config.json{}; convert it again", file.path(), problems);
     return tensors;
 }
 

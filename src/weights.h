@@ -1,6 +1,6 @@
 #pragma once
-// Weights by name: a model file's index against the tensors that its architecture has. Only descriptions; the bytes stay
-// in the file until an engine puts them on devices.
+// Weights by name: a model file's index against the tensors that its architecture has. Only descriptions; the bytes
+// stay in the file until an engine puts them on devices.
 
 #include <span>
 #include <vector>
@@ -17,8 +17,8 @@ namespace llm {
 /// weight types).
 ggmlx::TensorSet describe_weights(const ggmlx::ModelFile& file, std::span<const TensorSpec> specs);
 
-/// Describes the same tensors without a file: matrices in `matrix_type` (or its fallback where the type's block does not
-/// suit the row length), everything else f32. For planning before anything is downloaded.
+/// Describes the same tensors without a file: matrices in `matrix_type` (or its fallback where the type's block does
+/// not suit the row length), everything else f32. For planning before anything is downloaded.
 ggmlx::TensorSet describe_weights(std::span<const TensorSpec> specs, ggmlx::DType matrix_type);
 
 }  // namespace llm
