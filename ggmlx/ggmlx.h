@@ -19,7 +19,4 @@
 #include "ggmlx/backend/backend.h"
 #include "ggmlx/backend/weights.h"
 #include "ggmlx/backend/executor.h"
-#include "ggmlx/backend/backend.h"
-#include "ggmlx/backend/weights.h"
-#include "ggmlx/backend/executor.h"
 // clang-format on

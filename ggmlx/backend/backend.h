@@ -49,7 +49,6 @@ class Backend {
     /// one the results of this one are in memory. Called once per step, always from this device's one driving thread,
     /// so a backend can hold its team of threads together for the whole step.
     virtual void run(SegmentSource& source) = 0;
-    virtual DeviceStatus& status() = 0;
 };
 
 }  // namespace ggmlx

@@ -20,9 +20,10 @@ class Program {
     Program(Program&&) noexcept;
     const Plan& plan() const;
 
+    struct Impl;
+
   private:
     friend class Executor;
-    struct Impl;
     explicit Program(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };

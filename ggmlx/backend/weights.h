@@ -57,7 +57,16 @@ class DeviceWeights {
     Placement placement_;
     std::vector<Backend*> devices_;
     std::vector<std::vector<Resident>> residents_;  ///< by tensor id: one per device it lives on
+
     const Resident& resident(Tensor tensor, DeviceId device) const;
+    void load_tensor(Tensor tensor, const ModelFile& file, const StoredTensor& stored);
+    /// Slot = expert, at `stride` bytes from each other.
+    void read_in_place(Tensor tensor, Resident& part, std::shared_ptr<std::byte> bytes, int64_t stride) const;
+    /// Slots for the experts that live here, packed.
+    void copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes, int64_t source_stride) const;
+    uint64_t bytes_on(DeviceId device, TensorKind kind) const;
+    void check_swap(Tensor tensor, int64_t expert_a, int64_t expert_b) const;
+    void swap_in(Tensor tensor, int64_t expert_a, int64_t expert_b);
 };
 
 }  // namespace ggmlx

@@ -40,28 +40,21 @@ enum class Fault : uint32_t {
 };
 std::string_view describe(Fault fault);
 
-/// Set by kernels instead of throwing; the first report of a step wins. Checked by the executor after a step.
-class DeviceStatus {
+/// Set by kernels instead of throwing; the first report of a call wins. Checked by the executor after a step.
+class CallStatus {
   public:
     void report(Fault fault, int64_t row) noexcept {
         uint64_t none = 0;
-        auto word = (static_cast<uint64_t>(step_.load(std::memory_order_relaxed) + 1) << 40) |
-                    ((static_cast<uint64_t>(row) & 0xffffffffu) << 8) | static_cast<uint64_t>(fault);
+        const auto word = (static_cast<uint64_t>(row) << 8) | static_cast<uint64_t>(fault);
         word_.compare_exchange_strong(none, word, std::memory_order_relaxed);
     }
-    /// The step whose kernel runs now; set by the backend before each step.
-    void set_step(int32_t step) noexcept { step_.store(step, std::memory_order_relaxed); }
     bool ok() const noexcept { return word_.load(std::memory_order_relaxed) == 0; }
     Fault fault() const noexcept { return static_cast<Fault>(word_.load(std::memory_order_relaxed) & 0xff); }
-    int64_t row() const noexcept {
-        return static_cast<int64_t>((word_.load(std::memory_order_relaxed) >> 8) & 0xffffffffu);
-    }
-    int32_t step() const noexcept { return static_cast<int32_t>(word_.load(std::memory_order_relaxed) >> 40) - 1; }
+    int64_t row() const noexcept { return static_cast<int64_t>(word_.load(std::memory_order_relaxed) >> 8); }
     void clear() noexcept { word_.store(0, std::memory_order_relaxed); }
 
   private:
     std::atomic<uint64_t> word_{0};
-    std::atomic<int32_t> step_{0};
 };
 
 /// One op, ready to run: views in the order of op.h. Optional inputs that a node lacks are absent at the end.
@@ -70,7 +63,7 @@ struct OpCall {
     const OpParams* params = nullptr;
     std::vector<TensorView> in, out;
     std::byte* scratch = nullptr;  ///< scratch_bytes(node) bytes, 64-byte aligned, private to this call
-    DeviceStatus* status = nullptr;
+    CallStatus* status = nullptr;  ///< of this call alone
 
     template <class P>
     const P& param() const {
