@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ggmlx/core/error.h"
-#include "ggmlx/core/similar.h"
+#include "ggmlx/core/suggest.h"
 #include "src/session/step.h"
 
 namespace llm {
@@ -59,7 +59,7 @@ std::vector<std::string> value_names(const ggmlx::Graph& graph) {
 void keep(ggmlx::Graph& graph, const std::string& name) {
     const Tensor t = graph.find(name);
     require(t && t.kind() == ggmlx::TensorKind::Value, ErrorKind::InvalidArgument,
-            "--dump: the graph has no value {}{}", name, ggmlx::did_you_mean(name, value_names(graph), 3));
+            "--dump: the graph has no value {}{}", name, ggmlx::did_you_mean(name, value_names(graph)));
     if (name != "logits") graph.output(t, name);
 }
 
