@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "ggmlx/core/similar.h"
+#include "ggmlx/core/suggest.h"
 
 namespace cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "ggmlx/core/similar.h"
+#include "ggmlx/core/suggest.h"
 #include "tools/args.h"
 #include "tools/commands/commands.h"
 
