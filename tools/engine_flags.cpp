@@ -30,7 +30,8 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.option("--isa", flags.isa, "NAME", "instruction set of the kernels: scalar, avx2, avx512 …; also GGMLX_ISA");
     args.option("-ot,--override-tensor", flags.rules, "RULES",
                 "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
-    args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE", "type of cached keys: f32, f16, bf16, f8_e4m3 (f16; f32 for f32 models)");
+    args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
+                "type of cached keys: f32, f16, bf16, f8_e4m3 (f16; f32 for f32 models)");
     args.option("-ctv,--cache-type-v", flags.cache_v, "TYPE", "type of cached values, likewise");
 }
 

@@ -41,11 +41,14 @@ class ForeignFlags {
         const char* names;
         std::string value = {};
     };
-    std::vector<Switch> switches_{{"--no-warmup"}, {"--mmap"},     {"--no-mmap"},  {"--mlock"},
-                                  {"--swa-full"},  {"--jinja"},    {"-nr,--no-repack"},
-                                  {"-cb,--cont-batching"},         {"-cmoe,--cpu-moe"}};
-    std::vector<Option> options_{{"-sm,--split-mode"}, {"-fa,--flash-attn"}, {"-ngl,--n-gpu-layers,--gpu-layers"},
-                                 {"-ncmoe,--n-cpu-moe"}, {"-fit,--fit"}};
+    std::vector<Switch> switches_{{"--no-warmup"},    {"--mmap"},  {"--no-mmap"},       {"--mlock"},
+                                  {"--swa-full"},     {"--jinja"}, {"-nr,--no-repack"}, {"-cb,--cont-batching"},
+                                  {"-cmoe,--cpu-moe"}};
+    std::vector<Option> options_{{"-sm,--split-mode"},
+                                 {"-fa,--flash-attn"},
+                                 {"-ngl,--n-gpu-layers,--gpu-layers"},
+                                 {"-ncmoe,--n-cpu-moe"},
+                                 {"-fit,--fit"}};
 };
 
 /// Prints a note to stderr.

@@ -1,5 +1,7 @@
 #include "tools/json_text.h"
 
+#include <fmt/format.h>
+
 namespace cli {
 namespace {
 
@@ -22,6 +24,12 @@ nlohmann::ordered_json to_json(const llm::Timings& t) {
             {"predicted_ms", t.predicted_ms},
             {"predicted_per_token_ms", per_token(t.predicted_n, t.predicted_ms)},
             {"predicted_per_second", per_second(t.predicted_n, t.predicted_ms)}};
+}
+
+std::string timing_line(const llm::Timings& t) {
+    return fmt::format("prompt: {} tokens in {:.0f} ms ({:.1f}/s); answer: {} tokens in {:.0f} ms ({:.1f}/s)",
+                       t.prompt_n, t.prompt_ms, per_second(t.prompt_n, t.prompt_ms), t.predicted_n, t.predicted_ms,
+                       per_second(t.predicted_n, t.predicted_ms));
 }
 
 }  // namespace cli

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "convert/safetensors.h"
 #include "ggmlx/core/error.h"
 
 namespace cli {
@@ -35,6 +36,17 @@ void write_safetensors(const std::string& path, std::span<const TensorToSave> te
         file.write(reinterpret_cast<const char*>(t.bytes.data()), static_cast<std::streamsize>(t.bytes.size()));
     file.close();
     require(file.good(), ErrorKind::Io, "{}: cannot write it: {}", path, std::strerror(errno));
+}
+
+std::vector<llm::TokenId> read_safetensors_ids(const std::string& path, std::string_view name) {
+    const auto file = convert::SafetensorsFile::open(path);
+    const convert::SourceTensor* tensor = file.find(name);
+    require(tensor != nullptr && tensor->type == convert::SourceType::I32 && tensor->shape.size() == 1,
+            ErrorKind::CorruptFile, "{}: there is no I32 tensor `{}` of one dimension", path, name);
+    const auto bytes = file.data(*tensor);
+    std::vector<llm::TokenId> ids(bytes.size() / sizeof(llm::TokenId));
+    std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(llm::TokenId));
+    return ids;
 }
 
 }  // namespace cli

@@ -34,13 +34,17 @@ void set(To& to, const std::optional<From>& from) {
 void add_sampling_flags(Args& args, SamplingFlags& flags) {
     args.option("-n,--predict,--n-predict", flags.max_tokens, {-1, INT32_MAX},
                 "most tokens to draw; -1: until the end of the answer or of the context (the default)");
-    args.option("--temp,--temperature", flags.temperature, {0, 1000}, "temperature; 0: always the likeliest token (0.8)");
+    args.option("--temp,--temperature", flags.temperature, {0, 1000},
+                "temperature; 0: always the likeliest token (0.8)");
     args.option("--top-k", flags.top_k, {INT32_MIN, INT32_MAX}, "draw from the k likeliest; 0: off (40)");
-    args.option("--top-p", flags.top_p, {0, 1}, "draw from the likeliest with this sum of probabilities; 1: off (0.95)");
-    args.option("--min-p", flags.min_p, {0, 1}, "leave out what is less likely than this times the likeliest; 0: off (0.05)");
+    args.option("--top-p", flags.top_p, {0, 1},
+                "draw from the likeliest with this sum of probabilities; 1: off (0.95)");
+    args.option("--min-p", flags.min_p, {0, 1},
+                "leave out what is less likely than this times the likeliest; 0: off (0.05)");
     args.option("--repeat-penalty", flags.repeat_penalty, {1e-3, 1000}, "above 1: repeat less; 1: off (1)");
     args.option("--repeat-last-n", flags.repeat_last_n, {-1, INT32_MAX}, "how many tokens penalties see; -1: all (64)");
-    args.option("--presence-penalty", flags.presence_penalty, {-1000, 1000}, "subtracted from the logit of tokens seen (0)");
+    args.option("--presence-penalty", flags.presence_penalty, {-1000, 1000},
+                "subtracted from the logit of tokens seen (0)");
     args.option("--frequency-penalty", flags.frequency_penalty, {-1000, 1000}, "subtracted for each time seen (0)");
     args.option("-s,--seed", flags.seed, {-1, INT64_MAX}, "seed of the random numbers; -1: a random one (the default)");
     args.option("-l,--logit-bias", flags.logit_bias, "ID±X", "adds to a token's logit; repeatable; -inf bans it");

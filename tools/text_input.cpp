@@ -80,7 +80,8 @@ std::string unescape(std::string_view text) {
 void PromptFlags::add_to(Args& args) {
     args.option("-p,--prompt", prompt, "TEXT", "the prompt; \"-\" reads standard input, as does a pipe without -p");
     args.option("-f,--file", file, "FILE", "the prompt from a file");
-    args.option("--ids", ids_file, "FILE", "token ids instead: a JSON array, or the I32 tensor `ids` of a .safetensors");
+    args.option("--ids", ids_file, "FILE",
+                "token ids instead: a JSON array, or the I32 tensor `ids` of a .safetensors");
     args.flag("-e,--escape", escape, "\\n, \\t, \\x41 … in -p and --stop mean what they mean in C");
     args.flag("--no-bos", no_bos, "add no special tokens (BOS) to the text");
 }

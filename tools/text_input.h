@@ -23,16 +23,18 @@ std::string unescape(std::string_view text);
 
 /// The flags -p, -f, --ids, -e and --no-bos, and what they give.
 struct PromptFlags {
-    std::optional<std::string> text() const;
-
     std::string prompt, file, ids_file;
     bool escape = false;
     bool no_bos = false;
 
     void add_to(Args& args);
     /// The prompt's tokens: of --ids, else of the text of -p ("-": standard input), -f or, when it is not a terminal,
-    /// standard input. Without any text: BOS alone. Throws UsageError if several are given, and when a model has no BOS to start from.
+    /// standard input. Without any text: BOS alone. Throws UsageError if several are given, and when a model has no BOS
+    /// to start from.
     std::vector<llm::TokenId> tokens(const llm::Model& model) const;
+
+  private:
+    std::optional<std::string> text() const;
 };
 
 }  // namespace cli
