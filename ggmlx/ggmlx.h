@@ -14,6 +14,7 @@
 #include "ggmlx/graph/graph.h"
 #include "ggmlx/graph/ops.h"
 #include "ggmlx/graph/call.h"
+#include "ggmlx/reference/reference.h"
 #include "ggmlx/placement/rules.h"
 #include "ggmlx/placement/plan.h"
 #include "ggmlx/backend/backend.h"
