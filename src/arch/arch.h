@@ -23,6 +23,8 @@ struct TensorSpec {
     std::vector<std::string> sources;
     /// Matrices may take block types; vectors, norms and routers stay f32.
     bool quantizable = false;
+    /// A copy of this tensor that the checkpoint may hold under another name; it is not stored (tied embeddings).
+    std::string tied_source;
 };
 
 /// Everything a build function may use.

@@ -28,6 +28,8 @@ class TensorTable {
         matrix(fmt::format("{}.weight", name), fmt::format("{}.weight", source), n_out, n_in, role);
         if (bias) vector(fmt::format("{}.bias", name), fmt::format("{}.bias", source), n_out, role);
     }
+    /// The last tensor may occur in the checkpoint a second time, as `source`.
+    void tied(std::string source) { specs_.back().tied_source = std::move(source); }
     std::vector<TensorSpec> take() { return std::move(specs_); }
 
   private:
@@ -36,7 +38,8 @@ class TensorTable {
                           .shape = shape,
                           .role = role,
                           .sources = {there_ + std::string(source)},
-                          .quantizable = quantizable});
+                          .quantizable = quantizable,
+                          .tied_source = {}});
     }
 
     std::string here_, there_;
@@ -66,6 +69,7 @@ void add_feed_forward(TensorTable& table, const ModelConfig& c) {
 std::vector<TensorSpec> tensors(const ModelConfig& c, bool qk_norm) {
     TensorTable table;
     table.matrix("token_embd.weight", "model.embed_tokens.weight", c.n_vocab, c.n_embd, Role::Embedding);
+    if (c.tie_embeddings) table.tied("lm_head.weight");
     for (int64_t il = 0; il < c.n_layer; ++il) {
         table.set_prefix(fmt::format("blk.{}.", il), fmt::format("model.layers.{}.", il));
         add_attention(table, c, qk_norm);
