@@ -29,11 +29,9 @@ class ReferenceBackend final : public Backend {
         for (auto calls = source.next(); !calls.empty(); calls = source.next())
             for (const OpCall* call : calls) run_reference(*call);
     }
-    DeviceStatus& status() override { return status_; }
 
   private:
     const std::string name_;
-    DeviceStatus status_;
 };
 
 }  // namespace

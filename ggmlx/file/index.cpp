@@ -179,7 +179,7 @@ class IndexParser {
         check(entry.offset <= bytes_.size() && entry.stored_bytes <= bytes_.size() - entry.offset,
               "tensor {}: its {} bytes at byte {} reach beyond the end of the file at {}", name, entry.stored_bytes,
               entry.offset, bytes_.size());
-        check(entry.raw_bytes / kMaxExpansion <= entry.stored_bytes,
+        check(entry.raw_bytes <= kMaxExpansion * entry.stored_bytes,
               "tensor {}: {} bytes cannot come from {} compressed ones", name, entry.raw_bytes, entry.stored_bytes);
         tensor.offset = entry.offset;
         tensor.stored_bytes = entry.stored_bytes;

@@ -79,9 +79,8 @@ bool is_valid_document_name(std::string_view name) {
 }
 
 bool is_sane_document_size(uint64_t raw_bytes, uint64_t stored_bytes) {
-    const uint64_t allowance = format::kDocumentAllowance;
     return raw_bytes <= format::kMaxDocumentBytes &&
-           (raw_bytes <= allowance || (raw_bytes - allowance) / format::kDocumentExpansion <= stored_bytes);
+           raw_bytes <= format::kDocumentAllowance + format::kDocumentExpansion * stored_bytes;
 }
 
 }  // namespace ggmlx

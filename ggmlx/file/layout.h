@@ -32,6 +32,7 @@ bool is_valid_name(std::string_view name);
 bool is_valid_document_name(std::string_view name);
 
 /// Whether a frame of stored_bytes may be said to hold a document of raw_bytes: the limits of format.h.
+/// stored_bytes: at most the size of a file.
 bool is_sane_document_size(uint64_t raw_bytes, uint64_t stored_bytes);
 
 }  // namespace ggmlx

@@ -22,7 +22,6 @@ class Lowering {
         for (Tensor input : source_.inputs())
             map_[&input.info()] = graph().input(input.name(), input.dtype(), input.shape());
         for (const Node& node : source_.nodes()) {
-            graph().set_scope(node.scope);
             if (node.op == Op::Experts)
                 lower(node);
             else
@@ -41,11 +40,19 @@ class Lowering {
     std::unordered_map<const TensorInfo*, Tensor> map_;  ///< tensors of the source graph -> of the result
     std::map<std::pair<const TensorInfo*, DeviceId>, Tensor> tables_;
 
+    struct PendingSum {
+        Tensor weights, ids;
+        std::vector<DeviceRows> rows;
+        std::string scope;
+    };
+    std::unordered_map<const TensorInfo*, PendingSum> pending_sums_;  ///< by the experts node's output
+
     Graph& graph() { return *result_.graph; }
 
     /// The result's tensor for one of the source. Weights and states are shared; aliases are made when first asked for.
     Tensor mapped(Tensor t) {
         if (t.kind() == TensorKind::Weight || t.kind() == TensorKind::State) return t;
+        emit_sum(t);
         if (auto it = map_.find(&t.info()); it != map_.end()) return it->second;
         const Tensor parent(t.info().alias_of);
         Tensor alias = graph().add_alias(mapped(parent), t.shape(), -1);
@@ -63,6 +70,7 @@ class Lowering {
         std::vector<OutputSpec> specs;
         for (Tensor t : node.outputs)
             if (!t.info().alias_of) specs.push_back({t.dtype(), t.shape(), t.name()});
+        graph().set_scope(node.scope);
         const auto new_index = static_cast<int32_t>(graph().nodes().size());
         const auto outputs = graph().add_node(node.op, node.params, std::move(inputs), std::move(specs));
         size_t next = 0;
@@ -117,12 +125,23 @@ class Lowering {
                     "{} and {} live on different devices; place an expert's bias with its matrix",
                     bias ? bias.name() : "", matrix.name());
         const Tensor x = mapped(node.inputs[0]), ids = mapped(node.inputs[1]), weights = mapped(node.inputs[2]);
+        graph().set_scope(node.scope);
         const bool whole = same_homes(w.gate, w.up) && same_homes(w.gate, w.down);
         const auto rows =
             whole ? whole_experts(w, x, ids, params.activation) : split_matrices(w, x, ids, params.activation);
         if (rows.size() > 1 || !whole) note(node, w, whole);
-        const Tensor y = expert_sum(graph(), weights, ids, rows);
-        const Tensor old = node.outputs[0];
+        pending_sums_[&node.outputs[0].info()] = {weights, ids, rows, node.scope};
+    }
+
+    /// The sum of an experts node is emitted when it is first read: what comes in between (a shared expert) then runs
+    /// beside the experts of other devices instead of after them.
+    void emit_sum(Tensor old) {
+        const auto it = pending_sums_.find(&old.info());
+        if (it == pending_sums_.end()) return;
+        const PendingSum sum = std::move(it->second);
+        pending_sums_.erase(it);
+        graph().set_scope(sum.scope);
+        const Tensor y = expert_sum(graph(), sum.weights, sum.ids, sum.rows);
         keep_own_name(old, y);
         map_[&old.info()] = y;
     }

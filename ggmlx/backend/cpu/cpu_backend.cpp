@@ -49,7 +49,6 @@ class CpuBackend final : public Backend {
         calls_ = {};
         team_.run([&](int index) { run_segments(source, index); });
     }
-    DeviceStatus& status() override { return status_; }
 
   private:
     /// One thread's way through a step. Thread 0 asks for segments; all run their calls.
@@ -67,7 +66,6 @@ class CpuBackend final : public Backend {
     const CpuKernels& kernels_;
     const ThreadChoice threads_;
     Team team_;
-    DeviceStatus status_;
     std::span<OpCall* const> calls_;  ///< of the segment that runs now; written by thread 0 alone, before a barrier
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The team of threads that runs a step. It is formed once per step and stays together: between ops its threads meet at a
-// barrier that spins for a short while and then sleeps, and inside an op they claim pieces of work from one counter.
+// The team of threads that runs a step. It is formed once per step and stays together: between ops its threads meet at
+// a barrier that spins for a short while and then sleeps, and inside an op they claim pieces of work from one counter.
 // Runs on OpenMP (this room's threads.cpp is the only includer of omp.h), or on std::jthread where OpenMP was left out,
 // which is what ThreadSanitizer needs.
 

@@ -50,17 +50,15 @@ ThreadChoice choose_threads(const std::string& sys_root, std::span<const int> al
     // Hybrid Intel processors list their performance cores here; others have no such file.
     const std::vector<int> performance = parse_cpu_list(first_line(sys_root + "/sys/devices/cpu_core/cpus"));
     std::vector<int> fast;
-    std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(fast), [&](int cpu) {
-        return std::find(performance.begin(), performance.end(), cpu) != performance.end();
-    });
+    std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(fast),
+                 [&](int cpu) { return std::find(performance.begin(), performance.end(), cpu) != performance.end(); });
     const bool hybrid = !fast.empty() && fast.size() < cpus.size();
     if (hybrid) cpus = fast;
 
     std::set<std::string> cores;
     for (int cpu : cpus) cores.insert(core_of(sys_root, cpu));
     const int n_cores = std::max(1, static_cast<int>(cores.size()));
-    if (usable < n_cores)
-        return {std::max(1, usable), "a cgroup quota of " + std::to_string(usable) + " processors"};
+    if (usable < n_cores) return {std::max(1, usable), "a cgroup quota of " + std::to_string(usable) + " processors"};
     return {n_cores, std::to_string(n_cores) + (hybrid ? " performance cores" : " physical cores")};
 }
 

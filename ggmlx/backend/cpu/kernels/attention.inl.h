@@ -15,7 +15,8 @@ void score_rows(const ScoreArgs& a, int64_t row, int head) {
     dot_rows<Isa, Plain, R, C>(static_cast<const typename Plain::Stored*>(a.k_rows) + row * a.head_dim, q, a.head_dim,
                                sums);
     for (int r = 0; r < R; ++r)
-        for (int c = 0; c < C; ++c) a.scores[(head + c) * a.scores_stride + row + r] = Isa::reduce(sums[r][c]) * a.scale;
+        for (int c = 0; c < C; ++c)
+            a.scores[(head + c) * a.scores_stride + row + r] = Isa::reduce(sums[r][c]) * a.scale;
 }
 
 template <class Isa, class Plain, int R, int C>

@@ -89,8 +89,7 @@ auto load_plain_first(const typename Plain::Stored* p, int64_t n) {
 
 /// sums[r][c] = the eight partial sums of rows w + r · n and columns x[c], n values each.
 template <class Isa, class Plain, int R, int C>
-void dot_rows(const typename Plain::Stored* w, const float* const (&x)[C], int64_t n,
-              typename Isa::F8 (&sums)[R][C]) {
+void dot_rows(const typename Plain::Stored* w, const float* const (&x)[C], int64_t n, typename Isa::F8 (&sums)[R][C]) {
     using F8 = typename Isa::F8;
     for (auto& row : sums)
         for (F8& sum : row) sum = Isa::splat8(0.0f);

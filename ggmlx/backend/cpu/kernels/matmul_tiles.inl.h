@@ -27,8 +27,7 @@ struct TileSums {
             alignas(64) float y[16];
             for (int part = 0; part < kParts; ++part) {
                 for (int width = 4; width > 0; width /= 2)
-                    for (int p = 0; p < width; ++p)
-                        at[c][p][part] = Isa::add(at[c][p][part], at[c][p + width][part]);
+                    for (int p = 0; p < width; ++p) at[c][p][part] = Isa::add(at[c][p][part], at[c][p + width][part]);
                 Isa::store_rows(y + part * Isa::kRows, at[c][0][part]);
             }
             float* out = columns[c].y + first_row;

@@ -5,7 +5,7 @@
 namespace ggmlx::cpu {
 
 void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                             DeviceStatus& status, int64_t row) const noexcept {
+                             CallStatus& status, int64_t row) const noexcept {
     if (int8_) {
         if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst)))
             status.report(Fault::NonFinite, row);
@@ -17,8 +17,7 @@ void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::by
 
 ActivationRows convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, int64_t n, std::byte* dst,
                             const OpCall& call, Worker& worker) noexcept {
-    if (!form.is_converted())
-        return {reinterpret_cast<const std::byte*>(x), n * static_cast<int64_t>(sizeof(float))};
+    if (!form.is_converted()) return {reinterpret_cast<const std::byte*>(x), n * static_cast<int64_t>(sizeof(float))};
     constexpr int64_t kPiece = 32;  // blocks: 4 KiB of x
     const int64_t n_pieces = ceil_div(form.n_blocks(), kPiece);
     worker.team.share(n_rows * n_pieces, 1, [&](int64_t i, int64_t) {

@@ -12,7 +12,9 @@ inline constexpr int64_t kBlock = 32;
 class ActivationForm {
   public:
     ActivationForm(DType weight, int64_t n)
-        : int8_(is_block(weight) && weight != DType::MXFP8), padded_(weight == DType::MXFP8 && n % kBlock != 0), n_(n) {}
+        : int8_(is_block(weight) && weight != DType::MXFP8),
+          padded_(weight == DType::MXFP8 && n % kBlock != 0),
+          n_(n) {}
 
     bool operator==(const ActivationForm&) const = default;
     /// False: the kernel reads x as it is, row_bytes() is 0.
@@ -24,7 +26,7 @@ class ActivationForm {
     }
     /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`.
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                 DeviceStatus& status, int64_t row) const noexcept;
+                 CallStatus& status, int64_t row) const noexcept;
 
   private:
     bool int8_, padded_;

@@ -12,10 +12,10 @@
 namespace ggmlx::cpu {
 namespace {
 
-constexpr int64_t kLanes = 8;          // partial sums: scores start at a position that is a multiple of it
-constexpr int64_t kMaxHeads = 8;       // query heads of one KV head that are worked on together
-constexpr int64_t kScorePiece = 256;   // positions that a thread claims at once
-constexpr int64_t kValuePiece = 64;    // dimensions that a thread claims at once
+constexpr int64_t kLanes = 8;         // partial sums: scores start at a position that is a multiple of it
+constexpr int64_t kMaxHeads = 8;      // query heads of one KV head that are worked on together
+constexpr int64_t kScorePiece = 256;  // positions that a thread claims at once
+constexpr int64_t kValuePiece = 64;   // dimensions that a thread claims at once
 
 /// What one token sees: positions first … last of a sequence, and the blocks that hold them. Nothing if last < first.
 struct Visible {
@@ -47,8 +47,8 @@ struct Attention {
 
     Visible find_visible(int64_t t) const;
     const std::byte* cache_row(const TensorView& cache, int64_t block, int64_t head_kv, int64_t row) const {
-        return cache.data + ((block * n_head_kv + head_kv) * block_len + row) * cache.shape[3] *
-                                info(cache.dtype).block_bytes;
+        return cache.data +
+               ((block * n_head_kv + head_kv) * block_len + row) * cache.shape[3] * info(cache.dtype).block_bytes;
     }
 
     const OpCall& call;
@@ -79,16 +79,15 @@ struct Unit {
           n_heads(static_cast<int>(std::min(kMaxHeads, (head_kv + 1) * a.group - head))),
           visible(a.find_visible(token)) {}
 
-    float* y(const Attention& a) const {
-        return a.call.out[0].as<float>() + (token * a.n_head + head) * a.head_dim_v;
-    }
+    float* y(const Attention& a) const { return a.call.out[0].as<float>() + (token * a.n_head + head) * a.head_dim_v; }
 
     int64_t token, head_kv, head;
     int n_heads;
     Visible visible;
 };
 
-/// Calls f(block's row 0, first position of the piece, its length) for the pieces of [begin, end) that lie in one block.
+/// Calls f(block's row 0, first position of the piece, its length) for the pieces of [begin, end) that lie in one
+/// block.
 template <class F>
 void for_each_piece(const Attention& a, const Visible& visible, int64_t begin, int64_t end, F f) noexcept {
     for (int64_t j = begin; j < end;) {
@@ -130,9 +129,8 @@ void add_values(const Attention& a, const Unit& u, const float* weights, int64_t
     for (int h = 0; h < u.n_heads; ++h) std::fill(y + h * a.head_dim_v + begin, y + h * a.head_dim_v + end, 0.0f);
     for_each_piece(a, u.visible, u.visible.first, u.visible.last + 1, [&](int32_t block, int64_t j, int64_t n) {
         const std::byte* rows = a.cache_row(a.v_cache, block, u.head_kv, j % a.block_len);
-        kernels.attention_values[static_cast<size_t>(a.v_cache.dtype)]({weights + (j - u.visible.origin()), stride,
-                                                                        u.n_heads, rows, n, a.head_dim_v, begin, end,
-                                                                        y});
+        kernels.attention_values[static_cast<size_t>(a.v_cache.dtype)](
+            {weights + (j - u.visible.origin()), stride, u.n_heads, rows, n, a.head_dim_v, begin, end, y});
     });
     for (int h = 0; h < u.n_heads; ++h) {
         float* head = y + h * a.head_dim_v + begin;
@@ -163,8 +161,7 @@ void run_units(const Attention& a, float* scratch, int64_t stride, Worker& worke
         if (u.visible.last < 0) return finish_invisible(a, u);
         fill_scores(a, u, u.visible.first, u.visible.last + 1, scores, stride, worker.kernels);
         float denominators[kMaxHeads];
-        for (int h = 0; h < u.n_heads; ++h)
-            denominators[h] = weigh(a, u, h, scores + h * stride, worker.kernels);
+        for (int h = 0; h < u.n_heads; ++h) denominators[h] = weigh(a, u, h, scores + h * stride, worker.kernels);
         add_values(a, u, scores, stride, denominators, 0, a.head_dim_v, worker.kernels);
     });
 }

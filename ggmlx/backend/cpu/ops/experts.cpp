@@ -1,5 +1,5 @@
-// The mixture. (token, slot) pairs are grouped by expert, so that every expert's weights are read once and its pairs are
-// the columns of one product; an expert that is not here, or that nobody chose, costs nothing.
+// The mixture. (token, slot) pairs are grouped by expert, so that every expert's weights are read once and its pairs
+// are the columns of one product; an expert that is not here, or that nobody chose, costs nothing.
 
 #include <algorithm>
 #include <span>
@@ -53,7 +53,7 @@ struct Choice {
     int64_t n_pairs() const { return ids.shape.n_elements(); }
     int64_t n_expert() const { return slots ? slots->shape[0] : n_slots; }
     /// The slot of pair i, -1 if it has no expert here. What lies outside its table is reported and has none.
-    int64_t slot_of(int64_t i, DeviceStatus& status) const noexcept {
+    int64_t slot_of(int64_t i, CallStatus& status) const noexcept {
         const int32_t id = ids.as<const int32_t>()[i];
         if (id == -1) return -1;
         const bool is_expert = id >= 0 && id < n_expert();
@@ -65,7 +65,7 @@ struct Choice {
 };
 
 /// Sorts the pairs by expert (counting sort: stable, so the result depends on ids alone).
-void group_pairs(const Choice& choice, Groups& groups, DeviceStatus& status) noexcept {
+void group_pairs(const Choice& choice, Groups& groups, CallStatus& status) noexcept {
     const int32_t* ids = choice.ids.as<const int32_t>();
     std::fill(groups.begin, groups.begin + choice.n_expert() + 1, 0);
     for (int64_t i = 0; i < choice.n_pairs(); ++i) {
@@ -218,10 +218,12 @@ void FeedForward::run(const Choice& choice, Scratch& scratch, float* rows, Worke
                   });
     const ActivationRows plain{reinterpret_cast<const std::byte*>(s.gate), n_ff * static_cast<int64_t>(sizeof(float))};
     const ActivationRows h = h_form().is_converted() ? ActivationRows{s.h, h_form().row_bytes()} : plain;
-    multiply_pairs(down, choice, s.groups, h, [](int64_t pair) { return pair; }, rows, worker);
+    multiply_pairs(
+        down, choice, s.groups, h, [](int64_t pair) { return pair; }, rows, worker);
 }
 
-/// y_t = Σ_s weights[t][s] · row(t, s), in slot order from 0, for columns shared by the team. row gives null for nothing.
+/// y_t = Σ_s weights[t][s] · row(t, s), in slot order from 0, for columns shared by the team. row gives null for
+/// nothing.
 template <class Row>
 void sum_rows(const OpCall& call, const float* weights, int64_t k, Worker& worker, Row row) noexcept {
     constexpr int64_t kPiece = 1024;
@@ -283,8 +285,9 @@ void expert_matmul(const OpCall& call, Worker& worker) noexcept {
     worker.team.barrier();
     const ActivationRows rows = convert_chosen(form, x, choice, groups, converted, call, worker);
     const int64_t pairs_per_row = x.shape.rank() == 3 ? 1 : choice.k();
-    multiply_pairs(stack, choice, groups, rows, [&](int64_t pair) { return pair / pairs_per_row; },
-                   call.out[0].as<float>(), worker);
+    multiply_pairs(
+        stack, choice, groups, rows, [&](int64_t pair) { return pair / pairs_per_row; }, call.out[0].as<float>(),
+        worker);
 }
 
 void expert_select(const OpCall& call, Worker& worker) noexcept {

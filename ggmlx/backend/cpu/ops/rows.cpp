@@ -70,7 +70,8 @@ void swiglu(const OpCall& call, Worker& worker) noexcept {
 void scale(const OpCall& call, Worker& worker) noexcept {
     const float factor = call.param<ScaleParams>().factor;
     worker.team.share(call.in[0].shape.n_elements(), kPiece, [&](int64_t begin, int64_t end) {
-        worker.kernels.scale(factor, call.in[0].as<const float>() + begin, call.out[0].as<float>() + begin, end - begin);
+        worker.kernels.scale(factor, call.in[0].as<const float>() + begin, call.out[0].as<float>() + begin,
+                             end - begin);
     });
 }
 
@@ -85,9 +86,8 @@ void rms_norm(const OpCall& call, Worker& worker) noexcept {
 
 void softmax(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
-    share_rows(x, worker, [&](int64_t row) {
-        worker.kernels.softmax(row_of(x, row), out_row(call, row), x.shape[-1]);
-    });
+    share_rows(x, worker,
+               [&](int64_t row) { worker.kernels.softmax(row_of(x, row), out_row(call, row), x.shape[-1]); });
 }
 
 void divide_by_sum(const OpCall& call, Worker& worker) noexcept {

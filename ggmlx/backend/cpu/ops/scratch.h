@@ -1,6 +1,6 @@
 #pragma once
-// Cuts an op's scratch memory into arrays. The same sequence of take() calls on a null base measures how much is needed,
-// so that size and use cannot drift apart.
+// Cuts an op's scratch memory into arrays. The same sequence of take() calls on a null base measures how much is
+// needed, so that size and use cannot drift apart.
 
 #include <cstddef>
 #include <cstdint>

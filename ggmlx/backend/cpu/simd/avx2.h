@@ -84,7 +84,8 @@ struct Floats8 {
         const __m256i nan = _mm256_cmpeq_epi32(small, _mm256_set1_epi32(0x07f00000));
         const __m256 sign = _mm256_and_ps(_mm256_castsi256_ps(top), _mm256_set1_ps(-0.0f));
         const __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(small), _mm256_set1_ps(0x1p120f));
-        const __m256 quiet = _mm256_and_ps(_mm256_castsi256_ps(nan), _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
+        const __m256 quiet =
+            _mm256_and_ps(_mm256_castsi256_ps(nan), _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
         return _mm256_or_ps(_mm256_or_ps(value, quiet), sign);
     }
 };
@@ -135,8 +136,7 @@ struct Avx2 : Floats8<Avx2> {
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         __m256i sum = minus_offset<offset>(_mm256_add_epi16(broadcast(x.pair[0]), broadcast(x.pair[1])));
-        for (int g = 0; g < 8; ++g)
-            sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
+        for (int g = 0; g < 8; ++g) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
         return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
     }
     /// |w| · (q with the sign of w): at most 2·128·127 per vpmaddubsw, then widened at once.

@@ -38,18 +38,36 @@ struct Scalar {
         std::memcpy(r.v, p, sizeof r.v);
         return r;
     }
-    static F8 load8(const uint16_t* f16) { return convert8(f16, [](uint16_t h) { return f16_to_f32(h); }); }
-    static F8 load8_bf16(const uint16_t* p) { return convert8(p, [](uint16_t h) { return bf16_to_f32(h); }); }
-    static F8 load8_f8(const uint8_t* p) { return convert8(p, [](uint8_t b) { return f8_e4m3_to_f32(b); }); }
+    static F8 load8(const uint16_t* f16) {
+        return convert8(f16, [](uint16_t h) { return f16_to_f32(h); });
+    }
+    static F8 load8_bf16(const uint16_t* p) {
+        return convert8(p, [](uint16_t h) { return bf16_to_f32(h); });
+    }
+    static F8 load8_f8(const uint8_t* p) {
+        return convert8(p, [](uint8_t b) { return f8_e4m3_to_f32(b); });
+    }
     static void store8(float* p, F8 a) { std::memcpy(p, a.v, sizeof a.v); }
-    static F8 add(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x + y; }); }
-    static F8 sub(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x - y; }); }
-    static F8 mul(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x * y; }); }
-    static F8 div(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x / y; }); }
+    static F8 add(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x + y; });
+    }
+    static F8 sub(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x - y; });
+    }
+    static F8 mul(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x * y; });
+    }
+    static F8 div(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x / y; });
+    }
     /// a > b ? a : b per lane: b where either is NaN.
-    static F8 max(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x > y ? x : y; }); }
+    static F8 max(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x > y ? x : y; });
+    }
     /// a < b ? a : b per lane: b where either is NaN.
-    static F8 min(F8 a, F8 b) { return zip(a, b, [](float x, float y) { return x < y ? x : y; }); }
+    static F8 min(F8 a, F8 b) {
+        return zip(a, b, [](float x, float y) { return x < y ? x : y; });
+    }
     /// a * b + c, rounded once. (glibc picks the processor's instruction where there is one.)
     static F8 fma(F8 a, F8 b, F8 c) {
         for (int i = 0; i < 8; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
@@ -72,7 +90,9 @@ struct Scalar {
         return no;
     }
     /// a is NaN ? a : no per lane.
-    static F8 keep_nan(F8 a, F8 no) { return zip(a, no, [](float x, float y) { return x != x ? x : y; }); }
+    static F8 keep_nan(F8 a, F8 no) {
+        return zip(a, no, [](float x, float y) { return x != x ? x : y; });
+    }
     static float largest(F8 a) {
         float most = a.v[0];
         for (float v : a.v) most = v > most ? v : most;
@@ -108,7 +128,9 @@ struct Scalar {
     // --- rows of a tile ---
     static Rows splat_rows(float x) { return splat8(x); }
     static Rows rows_f16(const uint16_t* p) { return load8(p); }
-    static Rows rows_e8m0(const uint8_t* p) { return convert8(p, [](uint8_t e) { return e8m0_to_f32(e); }); }
+    static Rows rows_e8m0(const uint8_t* p) {
+        return convert8(p, [](uint8_t e) { return e8m0_to_f32(e); });
+    }
     static void store_rows(float* p, Rows a) { store8(p, a); }
     static Rows to_rows(Ints a) {
         Rows r;
@@ -137,8 +159,12 @@ struct Scalar {
         std::memcpy(r.v, p, sizeof r.v);
         return r;
     }
-    static Bytes low4(Bytes a) { return each(a, [](int b) { return b & 15; }); }
-    static Bytes high4(Bytes a) { return each(a, [](int b) { return b >> 4; }); }
+    static Bytes low4(Bytes a) {
+        return each(a, [](int b) { return b & 15; });
+    }
+    static Bytes high4(Bytes a) {
+        return each(a, [](int b) { return b >> 4; });
+    }
     /// E2M1 codes 0..15 to twice their value plus 12.
     static Bytes e2m1_plus12(Bytes codes) {
         constexpr uint8_t kTable[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
