@@ -1,9 +1,11 @@
 #include "tools/model_path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "ggmlx/core/error.h"
+#include "ggmlx/file/format.h"
 
 namespace cli {
 namespace {
@@ -22,7 +24,7 @@ std::string suggested_output(const fs::path& folder) {
 bool is_model_file(const std::string& path) {
     char magic[4] = {};
     std::ifstream file(path, std::ios::binary);
-    return file.read(magic, sizeof magic) && std::string_view(magic, 4) == "GGMX";
+    return file.read(magic, sizeof magic) && std::equal(magic, magic + sizeof magic, ggmlx::format::kMagic);
 }
 
 ggmlx::ModelFile open_model(const std::string& path) {
@@ -33,15 +35,6 @@ ggmlx::ModelFile open_model(const std::string& path) {
                        "{} is a checkpoint folder; make a model of it first: ggmlx convert {} -o {}", path, path,
                        suggested_output(path));
         ggmlx::fail(ErrorKind::InvalidArgument, "{} is a folder; give a .ggmx file", path);
-    }
-    if (!is_model_file(path)) {
-        const std::string extension = fs::path(path).extension().string();
-        ggmlx::require(extension != ".safetensors", ErrorKind::InvalidArgument,
-                       "{} is a checkpoint; make a model of its folder first: ggmlx convert {} -o MODEL.ggmx", path,
-                       fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
-        ggmlx::require(extension != ".gguf", ErrorKind::Unsupported,
-                       "{} is a GGUF file, which this version does not read; convert the original checkpoint folder",
-                       path);
     }
     return ggmlx::ModelFile::open(path);
 }

@@ -7,7 +7,7 @@
 
 namespace cli {
 
-/// ModelFile::open, but a checkpoint folder, a .safetensors or a .gguf gives an error that names the command for it.
+/// ModelFile::open, but a folder gives an error that names the command for it.
 ggmlx::ModelFile open_model(const std::string& path);
 
 /// True if the file begins with the magic of a .ggmx.
