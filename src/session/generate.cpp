@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "ggmlx/core/error.h"
 
@@ -21,9 +22,14 @@ double ms_since(Clock::time_point start) {
 /// Turns ids into text that may be shown: whole characters, and no beginning of a stop string.
 class TextOut {
   public:
-    TextOut(const Model& model, const GenerateOptions& options, const OnText& on_text, std::string& text)
+    /// before: the tokens that the text goes on from. A decoder treats the first token of a text in its own way (drops
+    /// its space), and a character may have begun before.
+    TextOut(const Model& model, std::span<const TokenId> before, const GenerateOptions& options, const OnText& on_text,
+            std::string& text)
         : stops_(options.stops), on_text_(on_text), text_(text) {
-        if (model.has_tokenizer()) stream_.emplace(model.tokenizer());
+        if (!model.has_tokenizer()) return;
+        stream_.emplace(model.tokenizer());
+        for (TokenId id : before.last(std::min(before.size(), kContextTokens))) stream_->push(id);
     }
     /// False if the caller cancelled.
     bool push(TokenId id) {
@@ -41,6 +47,7 @@ class TextOut {
     bool stopped() const { return stopped_; }
 
   private:
+    static constexpr size_t kContextTokens = 16;
     std::optional<TokenStream> stream_;
     StopStrings stops_;
     const OnText& on_text_;
@@ -110,7 +117,7 @@ Generated generate(Session& session, std::span<const TokenId> prompt, const Gene
         return result;
     }
     const auto first_token = Clock::now();
-    TextOut out(session.engine().model(), options, on_text, result.text);
+    TextOut out(session.engine().model(), session.ids(), options, on_text, result.text);
     result.stop_reason = draw(session, logits, sampler, options, out, result);
     out.finish();
     if (out.stopped()) result.stop_reason = "stop";
