@@ -1,7 +1,5 @@
 #include "src/tokenizer/bpe.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <span>
 #include <utility>
@@ -20,51 +18,22 @@ using ggmlx::require;
 
 constexpr size_t kMaxShort = 48;  // symbols up to which looking at all pairs beats the queue
 
-bool is_one_character(std::string_view token) { return !token.empty() && code_point_at(token, 0).size == token.size(); }
-
 }  // namespace
 
 Bpe::Bpe(Vocab vocab, MergeTable merges, size_t n_ranks, Options options)
-    : vocab_(std::move(vocab)), merges_(std::move(merges)), n_ranks_(n_ranks), options_(options) {
-    low_characters_.fill(-1);
-    for (TokenId id = 0; id < vocab_.id_end(); ++id) {
-        const std::string_view token = vocab_.token(id);
-        if (!is_one_character(token)) continue;
-        const char32_t c = code_point_at(token, 0).value;
-        if (c < low_characters_.size())
-            low_characters_[c] = id;
-        else
-            characters_.set(c, id);
-    }
-    for (size_t byte = 0; byte < bytes_.size(); ++byte)
-        bytes_[byte] = vocab_.find(fmt::format("<0x{:02X}>", byte)).value_or(-1);
-    find_joints();
-}
+    : vocab_(std::move(vocab)),
+      merges_(std::move(merges)),
+      n_ranks_(n_ranks),
+      options_(options),
+      symbols_(vocab_),
+      joints_(
+          vocab_, merges_, [this](char32_t c) { return symbols_.id(c); }, opaque_symbols()) {}
 
-TokenId Bpe::character_id(char32_t c) const {
-    if (c < low_characters_.size()) return low_characters_[c];
-    const TokenId* id = characters_.find(c);
-    return id ? *id : -1;
-}
-
-void Bpe::find_joints() {
-    const auto n = static_cast<size_t>(vocab_.id_end());
-    std::vector<TokenId> first(n, -1), last(n, -1);  // the characters at a token's ends, as ids
-    for (TokenId id = 0; id < vocab_.id_end(); ++id) {
-        const std::string_view token = vocab_.token(id);
-        if (token.empty()) continue;
-        first[static_cast<size_t>(id)] = character_id(code_point_at(token, 0).value);
-        last[static_cast<size_t>(id)] = character_id(last_code_point(token).value);
-    }
-    std::unordered_set<TokenId> not_spelled(bytes_.begin(), bytes_.end());
-    not_spelled.insert(options_.unknown);
-    merges_.for_each([&](uint64_t key, const Merge&) {
-        const auto left = static_cast<uint32_t>(key >> 32), right = static_cast<uint32_t>(key);
-        const TokenId a = last[left], b = first[right];
-        if (not_spelled.contains(static_cast<TokenId>(left)) || not_spelled.contains(static_cast<TokenId>(right)))
-            may_cut_ = false;
-        if (a >= 0 && b >= 0) joints_.set(pair_key(static_cast<uint32_t>(a), static_cast<uint32_t>(b)), 1);
-    });
+/// Symbols that are not spelled in characters.
+std::vector<TokenId> Bpe::opaque_symbols() const {
+    std::vector<TokenId> ids = {options_.unknown};
+    for (int byte = 0; byte < 256; ++byte) ids.push_back(symbols_.byte_id(static_cast<char>(byte)));
+    return ids;
 }
 
 class Bpe::PieceEncoder : public Model::Encoder {
@@ -80,7 +49,7 @@ class Bpe::PieceEncoder : public Model::Encoder {
         symbols_.clear();
         spell(piece);
         const size_t begin = out.size();
-        if (cached || !bpe_.may_cut_)
+        if (cached)
             merge_run(symbols_, out);
         else
             merge_runs(out);
@@ -95,7 +64,7 @@ class Bpe::PieceEncoder : public Model::Encoder {
             const CodePoint c = code_point_at(piece, at);
             const std::string_view bytes = piece.substr(at, c.size);
             at += c.size;
-            const TokenId id = bpe_.character_id(c.value);
+            const TokenId id = bpe_.symbols_.id(c.value);
             if (id >= 0) {
                 if (std::exchange(pending, false)) symbols_.push_back(bpe_.options_.unknown);
                 symbols_.push_back(id);
@@ -111,7 +80,7 @@ class Bpe::PieceEncoder : public Model::Encoder {
         if (!bpe_.options_.byte_fallback) return false;
         const size_t begin = symbols_.size();
         for (const char byte : bytes) {
-            symbols_.push_back(bpe_.bytes_[static_cast<unsigned char>(byte)]);
+            symbols_.push_back(bpe_.symbols_.byte_id(byte));
             if (symbols_.back() >= 0) continue;
             symbols_.resize(begin);
             return false;
@@ -119,15 +88,11 @@ class Bpe::PieceEncoder : public Model::Encoder {
         return true;
     }
 
-    bool may_join(TokenId a, TokenId b) const {
-        return bpe_.joints_.find(pair_key(static_cast<uint32_t>(a), static_cast<uint32_t>(b))) != nullptr;
-    }
-
     /// A long piece: cut where no merge crosses, and each run by itself.
     void merge_runs(std::vector<TokenId>& out) {
         for (size_t i = 0; i < symbols_.size();) {
             const size_t first = i++;
-            while (i < symbols_.size() && may_join(symbols_[i - 1], symbols_[i])) ++i;
+            while (i < symbols_.size() && bpe_.joints_.may_cross(symbols_, i)) ++i;
             const std::span<const TokenId> run = std::span(symbols_).subspan(first, i - first);
             const std::string_view key(reinterpret_cast<const char*>(run.data()), run.size_bytes());
             const bool cached = key.size() <= WordCache::kMaxKeyBytes;

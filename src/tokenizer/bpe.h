@@ -4,12 +4,12 @@
 // unknown ones as bytes "<0xE4>", often the whole text as one piece).
 // Source: Sennrich et al. 2016, arXiv:1508.07909; behaviour of unknown characters as in Hugging Face tokenizers.
 
-#include <array>
 #include <memory>
-#include <unordered_set>
 
+#include "src/tokenizer/joints.h"
 #include "src/tokenizer/merge.h"
 #include "src/tokenizer/model.h"
+#include "src/tokenizer/symbols.h"
 
 namespace llm {
 
@@ -31,20 +31,14 @@ class Bpe : public Model {
   private:
     class PieceEncoder;
 
-    TokenId character_id(char32_t c) const;
-    void find_joints();
+    std::vector<TokenId> opaque_symbols() const;
 
     Vocab vocab_;
     MergeTable merges_;
     size_t n_ranks_;
     Options options_;
-    std::array<TokenId, 0x400> low_characters_{};  // ids of the characters below U+0400; -1: none
-    FlatMap<TokenId> characters_;                  // and of the others
-    std::array<TokenId, 256> bytes_{};             // ids of "<0x00>" … "<0xFF>"; -1: none
-    /// Pairs of characters that some merge brings together; between all others a word can be cut without changing a
-    /// token, because no merge ever crosses.
-    FlatMap<char> joints_;
-    bool may_cut_ = true;  // false if merges join byte or unknown tokens, whose spelling says nothing
+    SymbolTable symbols_;
+    Joints joints_;
 };
 
 /// Throws corrupt_file for merges of tokens that do not exist, unsupported for dropout, prefixes and suffixes.

@@ -30,6 +30,7 @@ class FlatMap {
         const Slot& slot = slots_[find_slot(key)];
         return slot.key == key ? &slot.value : nullptr;
     }
+    size_t size() const { return size_; }
     /// Calls f(key, value) for all, in no order.
     template <class F>
     void for_each(F&& f) const {

@@ -33,18 +33,22 @@ class Vocab {
     TokenId id_end() const { return static_cast<TokenId>(tokens_.size()); }  ///< one past the largest id
 
   private:
+    static constexpr uint32_t kNone = ~uint32_t{0};
     struct Span {
-        size_t offset = 0, size = 0;
-        bool used = false;
+        uint32_t offset = kNone, size = 0;
+    };
+    struct Slot {
+        uint32_t hash = 0;  // decides most comparisons without a look at the spelling
+        TokenId id = -1;    // -1: free
     };
     std::string_view spelling(const Span& span) const {
         return std::string_view(arena_).substr(span.offset, span.size);
     }
-    size_t find_slot(std::string_view token) const;
+    size_t find_slot(std::string_view token, uint32_t hash) const;
 
     std::string arena_;
-    std::vector<Span> tokens_;        // by id
-    std::vector<TokenId> slots_{-1};  // hash table of ids, -1: free; its size is a power of two
+    std::vector<Span> tokens_;    // by id
+    std::vector<Slot> slots_{1};  // hash table; its size is a power of two
 };
 
 }  // namespace llm

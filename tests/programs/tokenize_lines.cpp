@@ -1,16 +1,17 @@
 // tokenize_lines TOKENIZER.json [TOKENIZER_CONFIG.json] < lines of JSON strings
 // For scripts/compare_tokenizers.py: encodes every line and prints a JSON object with its ids, their text with and
 // without special tokens, and the text as TokenStream gives it, in pieces. tokenize_lines --time TOKENIZER.json FILE:
-// prints how long loading, encoding and decoding took.
+// prints the processor time of loading, encoding and decoding.
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/tokenizer/tokenizer.h"
@@ -46,29 +47,23 @@ void encode_lines(const Tokenizer& tokenizer) {
     }
 }
 
-class Clock {
-  public:
-    double lap() {
-        const auto now = std::chrono::steady_clock::now();
-        const double seconds = std::chrono::duration<double>(now - last_).count();
-        last_ = now;
-        return seconds;
-    }
-
-  private:
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+/// Seconds of processor time since the last call.
+double lap() {
+    static std::clock_t last = std::clock();
+    const std::clock_t before = std::exchange(last, std::clock());
+    return static_cast<double>(last - before) / CLOCKS_PER_SEC;
+}
 
 void measure(const std::string& tokenizer_path, const std::string& text_path) {
     const std::string rules = read_file(tokenizer_path), text = read_file(text_path);
-    Clock clock;
+    lap();
     const Tokenizer tokenizer = Tokenizer::from_json(rules);
-    const double load = clock.lap();
+    const double load = lap();
     const auto ids = tokenizer.encode(text);
-    const double encode = clock.lap();
+    const double encode = lap();
     const bool same = tokenizer.decode(ids) == text;
     std::printf("load %.3f s, encode %.3f s (%zu bytes, %zu ids), decode %.3f s (%s)\n", load, encode, text.size(),
-                ids.size(), clock.lap(), same ? "the same text" : "another text");
+                ids.size(), lap(), same ? "the same text" : "another text");
 }
 
 }  // namespace
