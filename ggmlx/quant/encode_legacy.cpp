@@ -49,7 +49,7 @@ void encode_row(const float* x, TileQ4_1& tile, int r) {
     const float low = *std::min_element(x, x + kBlock), high = *std::max_element(x, x + kBlock);
     const HalfLine whole_range = as_stored(x, {(high - low) / 15.0f, low}, range);
     const HalfLine best =
-        better(whole_range, as_stored(x, fit::search_line<kBlock>(x, low, high, 0.02f, range, false), range));
+        better(whole_range, as_stored(x, fit::LineSearch<kBlock>(x, range, INFINITY).best(low, high, 0.02f), range));
     int8_t q[kBlock];
     fit::store_codes<kBlock>(x, f16_to_f32(best.scale), f16_to_f32(best.offset), range, q);
     store_nibbles(q, tile.q, r);
