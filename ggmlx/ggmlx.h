@@ -13,5 +13,11 @@
 #include "ggmlx/graph/op.h"
 #include "ggmlx/graph/graph.h"
 #include "ggmlx/graph/ops.h"
+#include "ggmlx/graph/call.h"
+#include "ggmlx/reference/reference.h"
+#include "ggmlx/placement/rules.h"
+#include "ggmlx/placement/plan.h"
 #include "ggmlx/backend/backend.h"
+#include "ggmlx/backend/weights.h"
+#include "ggmlx/backend/executor.h"
 // clang-format on

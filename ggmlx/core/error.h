@@ -2,7 +2,7 @@
 // The one exception type of the project. Code branches on the kind, people read the message, which says
 // what was wrong, where (file, tensor, offset, flag) and what to do.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>

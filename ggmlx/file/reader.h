@@ -4,23 +4,16 @@
 // Error.
 
 #include <map>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ggmlx/core/buffer.h"
 #include "ggmlx/core/tensor.h"
+#include "ggmlx/file/checksum.h"
 
 namespace ggmlx {
-
-/// XXH3-128, high half first in text form.
-struct Checksum {
-    uint64_t low = 0, high = 0;
-    bool operator==(const Checksum&) const = default;
-};
-Checksum xxh3(std::span<const std::byte> bytes);
 
 /// One tensor of the index.
 struct StoredTensor {
@@ -29,18 +22,28 @@ struct StoredTensor {
     Role role = Role::Dense;
     Shape shape;                ///< true extents, without padding
     uint64_t offset = 0;        ///< of the data, from the start of the file
-    uint64_t stored_bytes = 0;  ///< bytes in the file: raw data, or one zstd frame
-    uint64_t raw_bytes = 0;     ///< bytes once expanded; equals stored_bytes when not compressed
-    uint64_t expert_stride =
-        0;  ///< bytes from one expert's slice to the next (roles Expert with rank 3 and 2); 0 for other tensors
+    uint64_t stored_bytes = 0;  ///< bytes in the file: raw data, or one zstd frame per slice, back to back
+    uint64_t raw_bytes = 0;     ///< bytes once expanded, gaps between experts included; stored_bytes if not compressed
+    /// Bytes from one expert's slice to the next, in the raw bytes (so in the file too if not compressed); a slice of a
+    /// large expert is padded to a page, the last one is not. 0 unless the role is Expert.
+    uint64_t expert_stride = 0;
     bool compressed = false;
-    Checksum checksum;  ///< of the raw bytes
+    Checksum checksum;  ///< of the slice, or combine() of the experts' checksums; gaps are not covered
+};
+
+/// One document of the index.
+struct StoredDocument {
+    std::string name;
+    uint64_t offset = 0;        ///< of the zstd frame, from the start of the file
+    uint64_t stored_bytes = 0;  ///< of the frame
+    uint64_t raw_bytes = 0;     ///< of the text
+    Checksum checksum;          ///< of the text
 };
 
 class ModelFile {
   public:
-    /// Maps and validates. Throws io, corrupt_file (with offset or entry) or unsupported (a newer version, the other
-    /// byte order, a file that is still being written: NAME.partial).
+    /// Maps and validates header, index and documents; tensor data is not read. Throws io, corrupt_file (with offset or
+    /// entry) or unsupported (a newer version, the other byte order, a file that is still being written: NAME.partial).
     static ModelFile open(const std::string& path);
     /// The same for bytes in memory, which must outlive the result (tests, fuzzing).
     static ModelFile from_bytes(std::span<const std::byte> bytes, std::string name);
@@ -60,25 +63,23 @@ class ModelFile {
     /// The stored bytes of a tensor (a zstd frame if compressed), mapped.
     std::span<const std::byte> stored_bytes(const StoredTensor& tensor) const;
     /// Expands into dst, which has raw_bytes, and verifies the checksum. Throws corrupt_file. For raw tensors: a
-    /// checked copy.
+    /// checked copy. May be called from several threads at once.
     void read(const StoredTensor& tensor, std::span<std::byte> dst) const;
-    /// Checksum of the raw bytes as they are in the file now; compare with tensor.checksum.
+    /// The checksum of a tensor as its bytes are in the file now; compare with tensor.checksum. Throws corrupt_file if
+    /// they cannot be expanded.
     Checksum compute_checksum(const StoredTensor& tensor) const;
 
   private:
-    struct Document {
-        uint64_t offset, stored_bytes, raw_bytes;
-        Checksum checksum;
-    };
     MappedFile file_;
     std::span<const std::byte> bytes_;
     std::string path_;
     uint32_t version_ = 0;
-    std::map<std::string, Document, std::less<>> documents_;
+    std::vector<StoredDocument> documents_;
     std::vector<StoredTensor> tensors_;
-    std::map<std::string, size_t, std::less<>> by_name_;
+    std::map<std::string, size_t, std::less<>> tensor_by_name_;
 
     void parse();
+    const StoredDocument* find_document(std::string_view name) const;
 };
 
 }  // namespace ggmlx

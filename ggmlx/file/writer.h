@@ -29,8 +29,9 @@ struct TensorToWrite {
 class ModelWriter {
   public:
     /// Decides the layout, checks names (duplicates are invalid_argument), sizes and free space (io, with needed and
-    /// free bytes), and creates PATH.partial. With compress every tensor is stored as one zstd frame; then the size is
-    /// only known at the end.
+    /// free bytes), and creates PATH.partial. A PATH.partial that a killed run left is replaced; one that a running
+    /// writer holds (a lock on the file) is an io error. An existing PATH stays as it is until finish().
+    /// With compress every slice is stored as a zstd frame; then the size is only known at the end.
     ModelWriter(std::string path, std::vector<DocumentToWrite> documents, std::vector<TensorToWrite> tensors,
                 bool compress = false);
     ~ModelWriter();  ///< removes PATH.partial unless finish() succeeded
@@ -40,9 +41,12 @@ class ModelWriter {
     /// Bytes the file will have (an upper bound with compress).
     uint64_t total_bytes() const;
     /// Fills slice `index` (an expert; 0 for other tensors) of a tensor, in the stored form of its dtype,
-    /// slice_bytes(dtype, shape) bytes. Any order, each slice once. Throws io with the system's reason (disk full …).
+    /// slice_bytes(dtype, shape) bytes (all of a tensor of rank 4 that is no expert). Each slice once, in any order;
+    /// with compress a frame waits in memory until those of all slices before it (tensors in the order given to the
+    /// constructor, then slices) are written, so keep roughly to that order.
+    /// Throws io with the system's reason (disk full …), invalid_argument for a wrong size or a slice given twice.
     void write_slice(size_t tensor, int64_t slice, std::span<const std::byte> data);
-    /// How many slices a tensor has: its experts, or 1.
+    /// How many slices a tensor has: the experts of a stacked tensor [n_expert, n_out, n_in] of Role::Expert, else 1.
     int64_t n_slices(size_t tensor) const;
     /// Writes the index with checksums, fsyncs, renames over PATH and fsyncs the folder. Throws invalid_argument if a
     /// slice is missing.

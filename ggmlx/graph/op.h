@@ -19,14 +19,16 @@ enum class Op : uint8_t {
     Scale,        //  x -> y
     SwiGLU,       //  gate, up -> y
     Softmax,      //  x -> y
-    TopK,         //  x -> weights, ids
+    TopK,         //  x, rows? -> weights, ids
     DivideBySum,  //  x -> y
     RopeTable,    //  positions -> table
     Rope,         //  x, table -> y
     CacheAppend,  //  cache, x, slots -> cache (aliased)
     Attention,    //  q, k_cache, v_cache, block_table, sequence, positions, sinks? -> y
     Experts,      //  x, ids, weights, gate, up, down, gate_bias?, up_bias?, down_bias? -> y
-    // Parts of Experts, made by the plan when its experts live on several devices:
+    // Parts of Experts, made by the plan (graph/expert_parts.h). They find an expert through the table slots [n_expert]
+    // of the device they run on; Experts itself has no table: slot = expert. A plan always runs the parts, one
+    // ExpertRows and one ExpertSum where a single device holds all experts.
     ExpertRows,    //  x, ids, slots, gate, up, down, gate_bias?, up_bias?, down_bias? -> rows
     ExpertMatmul,  //  x, ids, slots, weight, bias? -> rows
     ExpertSelect,  //  ids, (slots, rows) per device -> rows
@@ -64,7 +66,7 @@ struct AttentionParams {
     float scale = 1.0f;
     int32_t window = 0;  ///< > 0: only the last `window` positions, the query's own included
 };
-/// For Experts and ExpertRows; the three biases come all or none.
+/// For Experts and ExpertRows (three biases, all or none) and for ExpertMatmul (has_bias alone).
 struct ExpertsParams {
     SwiGLUParams activation;
     bool has_bias = false;

@@ -14,8 +14,8 @@
 namespace ggmlx {
 
 /// y[i] = row ids[i] of table, as f32.  table: [n_rows, n_cols], any weight dtype (tiles are read row-wise), or an f32
-/// value; ids: [n] i32, where -1 gives a zero row and anything else out of range is reported as a device error;  y: [n,
-/// n_cols].
+/// value;  ids: [n] i32, where -1 gives a zero row and anything else out of range is reported as a device error;
+/// y: [n, n_cols].
 Tensor get_rows(Graph& g, Tensor table, Tensor ids);
 
 /// Root-mean-square normalisation over the last dim: y = x / sqrt(mean(x²) + eps) · weight.
@@ -47,8 +47,10 @@ struct TopK {
     Tensor ids;      ///< [n_tokens, k] i32
 };
 /// The k largest of each row; of equal values (-0 equals +0) the lower index wins. A row with a non-finite value is
-/// reported as a device error. x: [n_tokens, n].  Throws invalid_argument unless 1 <= k <= n.
-TopK top_k(Graph& g, Tensor x, int32_t k);
+/// reported as a device error and gives ids 0 … k-1 with weights 0. x: [n_tokens, n];  rows: [n_tokens] i32 or empty: a
+/// row where it is negative is padding and chooses nothing (ids -1, weights 0, no report).
+/// Throws invalid_argument unless 1 <= k <= n.
+TopK top_k(Graph& g, Tensor x, int32_t k, Tensor rows = {});
 
 /// y = x / max(sum of the row, 1e-20).  x: [n_tokens, n]
 Tensor divide_by_sum(Graph& g, Tensor x);
@@ -93,10 +95,12 @@ struct ExpertWeights {
 /// Routed experts of a mixture, as one op: for each token t and slot s with expert e = ids[t][s],
 ///   row[t][s] = down_e · swiglu(gate_e · x_t, up_e · x_t) (+ biases),   y_t = Σ_s weights[t][s] · row[t][s],  s = 0 …
 ///   k-1 in this order, the product rounded, then added.
-/// The plan splits it by device and expert; the rows of all devices are added on one, in slot order, so an expert's
-/// home changes no bit. x: [n_tokens, n_embd];  ids: [n_tokens, k] i32, -1: no expert (adds nothing);  weights:
-/// [n_tokens, k];  y: [n_tokens, n_embd]. An expert nobody chose costs nothing. Source: Shazeer et al. 2017,
-/// arXiv:1701.06538.
+/// A plan always lowers it to the parts of expert_parts.h, by device and expert; the rows of all devices are added on
+/// one, in slot order, so an expert's home changes no bit. This op itself reads stacked weights by expert number: it is
+/// the definition that its parts are tested against.
+/// x: [n_tokens, n_embd];  ids: [n_tokens, k] i32, -1: no expert (adds nothing);  weights: [n_tokens, k];
+/// y: [n_tokens, n_embd]. An expert nobody chose costs nothing.
+/// Source: Shazeer et al. 2017, arXiv:1701.06538.
 Tensor experts(Graph& g, const ExpertWeights& w, Tensor x, Tensor ids, Tensor weights, SwiGLUParams activation = {});
 
 /// The same bytes seen with another shape. Throws unless the number of elements stays.

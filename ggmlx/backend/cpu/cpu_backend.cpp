@@ -1,0 +1,76 @@
+#include "ggmlx/backend/cpu/cpu_backend.h"
+
+#include <cstring>
+
+#include "ggmlx/backend/cpu/dispatch.h"
+#include "ggmlx/backend/cpu/table.h"
+#include "ggmlx/backend/cpu/topology.h"
+#include "ggmlx/backend/host_memory.h"
+#include "ggmlx/core/parallel.h"
+
+namespace ggmlx {
+namespace {
+
+ThreadChoice thread_choice(int wanted) {
+    require(wanted >= 0, ErrorKind::InvalidArgument, "cpu: {} threads make no sense; 0 chooses by itself", wanted);
+    if (wanted > 0) return {wanted, "as asked"};
+    return choose_threads("", allowed_cpus(), usable_cpus());
+}
+
+class CpuBackend final : public Backend {
+  public:
+    explicit CpuBackend(const CpuOptions& options)
+        : kernels_(choose_kernels(options.isa)),
+          threads_(thread_choice(options.n_threads)),
+          team_(threads_.n_threads) {}
+
+    const std::string& name() const override { return name_; }
+    std::string description() const override {
+        return fmt::format("{}, {}, {} thread{} ({})", processor_name(), kernels_.name, threads_.n_threads,
+                           threads_.n_threads == 1 ? "" : "s", threads_.reason);
+    }
+    uint64_t free_bytes() const override { return free_host_bytes(); }
+
+    bool supports(const Node& node) const override { return cpu::row(node.op).supports(node); }
+    size_t scratch_bytes(const Node& node) const override {
+        return cpu::row(node.op).scratch_bytes(node, threads_.n_threads);
+    }
+
+    std::shared_ptr<std::byte> alloc(size_t size_bytes) override { return alloc_host(name_, size_bytes); }
+    void upload(std::byte* device, const void* host, size_t size_bytes) override {
+        std::memcpy(device, host, size_bytes);
+    }
+    void download(void* host, const std::byte* device, size_t size_bytes) override {
+        std::memcpy(host, device, size_bytes);
+    }
+    bool reads_host_memory() const override { return true; }
+
+    void run(SegmentSource& source) override {
+        calls_ = {};
+        team_.run([&](int index) { run_segments(source, index); });
+    }
+
+  private:
+    /// One thread's way through a step. Thread 0 asks for segments; all run their calls.
+    void run_segments(SegmentSource& source, int index) noexcept {
+        cpu::Worker worker{kernels_, team_, index};
+        for (;;) {
+            if (index == 0) calls_ = source.next();
+            team_.barrier();
+            if (calls_.empty()) return;
+            for (const OpCall* call : calls_) cpu::row(call->op).run(*call, worker);
+        }
+    }
+
+    const std::string name_ = "cpu";
+    const CpuKernels& kernels_;
+    const ThreadChoice threads_;
+    Team team_;
+    std::span<OpCall* const> calls_;  ///< of the segment that runs now; written by thread 0 alone, before a barrier
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(CpuOptions options) { return std::make_unique<CpuBackend>(options); }
+
+}  // namespace ggmlx

@@ -1,0 +1,103 @@
+#pragma once
+// The boundary between code compiled once and code compiled per instruction set: the arguments kernels take and the
+// table of kernels an ISA fills. Plain data only; an inline function here could be kept by the linker in a copy that
+// needs a newer processor than the one it runs on.
+
+#include <cstdint>
+
+#include "ggmlx/core/dtype_id.h"
+
+namespace ggmlx {
+
+/// 32 activations as int8 with what the dot products need beside them; one cache line.
+struct alignas(64) ActivationBlock {
+    int8_t q[32];
+    float scale;
+    int32_t sum[2];      ///< of q[0..15] and of q[16..31]
+    int16_t pair[2][2];  ///< the same halves, cut by k mod 4: [half][0] sums k mod 4 in {0, 1}, [half][1] the others
+};
+static_assert(sizeof(ActivationBlock) == 64);
+
+/// Output columns that a matmul kernel takes at once; decoded weights are reused over them.
+inline constexpr int kMaxColumns = 8;
+
+/// One row of x and where its products go. x is ActivationBlock[ceil(n_in / 32)] for types with an integer dot product,
+/// else float[n_in], which for MXFP8 is followed by zeros up to a multiple of 32.
+struct Column {
+    const void* x;
+    float* y;  ///< [n_out]
+};
+
+/// y = W x (+ bias) for one weight matrix [n_out, n_in] in its stored form.
+struct MatmulArgs {
+    const void* weight;
+    int64_t n_out;
+    int64_t n_in;
+    const float* bias;  ///< [n_out] or null; added after the sum
+};
+
+/// SwiGLUParams of graph/op.h.
+struct SwiGLUArgs {
+    float alpha;
+    float clamp;
+    float up_offset;
+};
+
+/// Scores of the query heads that share a KV head against consecutive rows of one cache block.
+struct ScoreArgs {
+    const float* q;  ///< [n_heads, head_dim]
+    int n_heads;
+    int64_t head_dim;
+    const void* k_rows;  ///< [n_rows, head_dim] of the cache's type
+    int64_t n_rows;
+    float scale;
+    float* scores;  ///< [n_heads][scores_stride], the first n_rows of each are written
+    int64_t scores_stride;
+};
+
+/// The weighted sum of value rows, added to y.
+struct ValueArgs {
+    const float* weights;  ///< [n_heads][weights_stride], the first n_rows of each are used
+    int64_t weights_stride;
+    int n_heads;
+    const void* v_rows;  ///< [n_rows, head_dim] of the cache's type
+    int64_t n_rows;
+    int64_t head_dim;
+    int64_t dim_begin, dim_end;
+    float* y;  ///< [n_heads, head_dim]
+};
+
+/// One instruction set's kernels. A null entry: no such type for this work.
+struct CpuKernels {
+    const char* name;
+
+    /// Quantizes blocks [begin, end) of a row of n values to out[begin …); false if a value is not finite.
+    bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out) noexcept;
+    /// Rows [16 · tile_begin, 16 · tile_end) of y for n_columns <= kMaxColumns columns, by weight dtype.
+    void (*matmul[kDTypeCount])(const MatmulArgs& args, const Column* columns, int n_columns, int64_t tile_begin,
+                                int64_t tile_end) noexcept;
+
+    void (*add)(const float* a, const float* b, float* y, int64_t n) noexcept;
+    void (*mul)(const float* a, const float* b, float* y, int64_t n) noexcept;
+    void (*scale)(float factor, const float* x, float* y, int64_t n) noexcept;
+    void (*add_scaled)(float factor, const float* x, float* y, int64_t n) noexcept;  ///< y += factor · x
+    void (*divide)(float divisor, const float* x, float* y, int64_t n) noexcept;
+    void (*swiglu)(const float* gate, const float* up, float* y, int64_t n, const SwiGLUArgs& args) noexcept;
+    void (*rms_norm)(const float* x, const float* weight, float* y, int64_t n, float eps) noexcept;
+    void (*softmax)(const float* x, float* y, int64_t n) noexcept;
+    float (*largest)(const float* x, int64_t n) noexcept;  ///< NaNs left out; -inf if nothing is left
+    /// y = exp(x - m); returns the sum.
+    float (*exp_sum)(const float* x, float m, float* y, int64_t n) noexcept;
+
+    /// By cache dtype.
+    void (*attention_scores[kDTypeCount])(const ScoreArgs& args) noexcept;
+    void (*attention_values[kDTypeCount])(const ValueArgs& args) noexcept;
+};
+
+extern const CpuKernels scalar_kernels;
+#if defined(__x86_64__)
+extern const CpuKernels avx2_kernels;
+extern const CpuKernels avx512_kernels;
+#endif
+
+}  // namespace ggmlx

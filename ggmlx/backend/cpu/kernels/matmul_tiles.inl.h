@@ -1,0 +1,89 @@
+#pragma once
+// y = W x for weights stored in tiles. Per output row there are eight partial sums; block b goes into partial b mod 8
+// with one fused multiply-add (two for types with a minimum), and the eight are added pairwise at the end: the order of
+// ggmlx/reference, so the bits do not depend on the ISA, the number of columns or how rows are cut over threads.
+
+#include "ggmlx/backend/cpu/kernels/tiles.inl.h"
+
+namespace ggmlx {
+
+/// Eight partial sums of one row tile and N columns.
+template <class Isa, int N>
+struct TileSums {
+    static constexpr int kParts = 16 / Isa::kRows;
+    typename Isa::Rows at[N][8][kParts];
+
+    void clear() {
+        for (auto& column : at)
+            for (auto& partial : column)
+                for (auto& rows : partial) rows = Isa::splat_rows(0.0f);
+    }
+
+    /// Adds the partials (0+4, 1+5, 2+6, 3+7, then +2, then +1) and writes the tile's rows that exist.
+    void store(const MatmulArgs& args, const Column* columns, int64_t tile) {
+        const int64_t first_row = 16 * tile;
+        const int n_rows = args.n_out - first_row < 16 ? static_cast<int>(args.n_out - first_row) : 16;
+        for (int c = 0; c < N; ++c) {
+            alignas(64) float y[16];
+            for (int part = 0; part < kParts; ++part) {
+                for (int width = 4; width > 0; width /= 2)
+                    for (int p = 0; p < width; ++p) at[c][p][part] = Isa::add(at[c][p][part], at[c][p + width][part]);
+                Isa::store_rows(y + part * Isa::kRows, at[c][0][part]);
+            }
+            float* out = columns[c].y + first_row;
+            for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+        }
+    }
+};
+
+/// One 32-value block of the rows of one part, for N columns: block index b within the row of x, sub within the tile.
+template <class Isa, class Tile, int N>
+void add_block(const Tile& tile, int sub, int64_t b, const Column* columns, TileSums<Isa, N>& sums, int p) {
+    using Math = TileMath<Isa, Tile>;
+    for (int part = 0; part < 16 / Isa::kRows; ++part) {
+        const int row = part * Isa::kRows;
+        typename Isa::Bytes w[8];
+        Math::load(tile, sub, row, w);
+        const auto scale = Math::scale(tile, sub, row);
+        for (int c = 0; c < N; ++c) {
+            const ActivationBlock& x = static_cast<const ActivationBlock*>(columns[c].x)[b];
+            const auto product = Isa::to_rows(Math::dot(tile, sub, row, w, x));
+            auto& sum = sums.at[c][p][part];
+            sum = Isa::fma(product, Isa::mul(scale, Isa::splat_rows(x.scale)), sum);
+            if constexpr (Math::kHasMin) {
+                const auto addend = Isa::mul(Math::addend(tile, sub, row), Isa::splat_rows(x.scale));
+                sum = Isa::fma(Isa::splat_rows(static_cast<float>(x.sum[0] + x.sum[1])), addend, sum);
+            }
+        }
+    }
+}
+
+template <class Isa, class Tile, int N>
+void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile_row) {
+    constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
+    const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub);
+    const Tile* tiles = static_cast<const Tile*>(args.weight) + tile_row * n_tiles;
+    TileSums<Isa, N> sums;
+    sums.clear();
+    if constexpr (kSub == 8) {
+        for (int64_t t = 0; t < n_tiles; ++t)
+            for (int sub = 0; sub < 8; ++sub) add_block<Isa, Tile, N>(tiles[t], sub, 8 * t + sub, columns, sums, sub);
+    } else {
+        for (int64_t b = 0; b < n_tiles; ++b)
+            add_block<Isa, Tile, N>(tiles[b], 0, b, columns, sums, static_cast<int>(b & 7));
+    }
+    sums.store(args, columns, tile_row);
+}
+
+/// MatmulKernel for Tile: groups of 4, 2 and 1 columns.
+template <class Isa, class Tile>
+void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
+    for (int64_t tile_row = begin; tile_row < end; ++tile_row) {
+        int c = 0;
+        for (; n_columns - c >= 4; c += 4) matmul_tile_row<Isa, Tile, 4>(args, columns + c, tile_row);
+        for (; n_columns - c >= 2; c += 2) matmul_tile_row<Isa, Tile, 2>(args, columns + c, tile_row);
+        if (c < n_columns) matmul_tile_row<Isa, Tile, 1>(args, columns + c, tile_row);
+    }
+}
+
+}  // namespace ggmlx

@@ -1,0 +1,51 @@
+#pragma once
+// Activations to int8 (the rule of quant/activation.h), with the block sums that the dot products want.
+
+#include "ggmlx/backend/cpu/kernels.h"
+
+namespace ggmlx {
+
+/// The last block of a row may have fewer than 32 values; the rest counts as zeros. False if a value is not finite:
+/// the block is then zeros with scale NaN.
+template <class Isa>
+bool quantize_block(const float* x, int n, ActivationBlock& out) {
+    using F8 = typename Isa::F8;
+    alignas(32) float padded[32];
+    if (n < 32) {
+        for (int i = 0; i < 32; ++i) padded[i] = i < n ? x[i] : 0.0f;
+        x = padded;
+    }
+    F8 most = Isa::splat8(0.0f);
+    for (int i = 0; i < 32; i += 8) most = Isa::abs_bits_max(Isa::load8(x + i), most);
+    const float amax = Isa::largest_abs(most);
+    const bool finite = amax <= 3.402823466e38f;  // false for NaN
+    if (!finite || amax < 1e-30f) {
+        out = ActivationBlock{};
+        out.scale = finite ? 0.0f : __builtin_nanf("");
+        return finite;
+    }
+    const F8 inverse = Isa::splat8(127.0f / amax);
+    for (int i = 0; i < 32; i += 8) Isa::store8_int8(out.q + i, Isa::mul(Isa::load8(x + i), inverse));
+    out.scale = amax / 127.0f;
+    for (int half = 0; half < 2; ++half) {
+        int pair[2] = {0, 0};
+        for (int k = 0; k < 16; ++k) pair[(k >> 1) & 1] += out.q[16 * half + k];
+        out.pair[half][0] = static_cast<int16_t>(pair[0]);
+        out.pair[half][1] = static_cast<int16_t>(pair[1]);
+        out.sum[half] = pair[0] + pair[1];
+    }
+    return true;
+}
+
+/// Blocks [begin, end) of one row of n values.
+template <class Isa>
+bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out) noexcept {
+    bool finite = true;
+    for (int64_t b = begin; b < end; ++b) {
+        const int64_t left = n - 32 * b;
+        finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[b]);
+    }
+    return finite;
+}
+
+}  // namespace ggmlx

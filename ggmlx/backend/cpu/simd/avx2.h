@@ -1,0 +1,180 @@
+#pragma once
+// The vector vocabulary (described in scalar.h) with AVX2, FMA and F16C. Included by isa/avx2.cpp alone, and by
+// avx512.h for the eight-lane part.
+
+#include <immintrin.h>
+
+#include "ggmlx/backend/cpu/kernels.h"
+
+namespace ggmlx {
+
+/// The eight-lane floats, shared with Avx512. `Isa` makes them distinct functions for each ISA, so that one compiled
+/// with wider flags is never used by the other.
+template <class Isa>
+struct Floats8 {
+    using F8 = __m256;
+
+    static F8 splat8(float x) { return _mm256_set1_ps(x); }
+    static F8 load8(const float* p) { return _mm256_loadu_ps(p); }
+    static F8 load8(const uint16_t* f16) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(f16)));
+    }
+    static F8 load8_bf16(const uint16_t* p) {
+        const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+    }
+    static F8 load8_f8(const uint8_t* p) {
+        const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+        return from_e4m3(_mm256_slli_epi32(_mm256_cvtepu8_epi32(codes), 24));
+    }
+    static void store8(float* p, F8 a) { _mm256_storeu_ps(p, a); }
+    static F8 add(F8 a, F8 b) { return _mm256_add_ps(a, b); }
+    static F8 sub(F8 a, F8 b) { return _mm256_sub_ps(a, b); }
+    static F8 mul(F8 a, F8 b) { return _mm256_mul_ps(a, b); }
+    static F8 div(F8 a, F8 b) { return _mm256_div_ps(a, b); }
+    static F8 max(F8 a, F8 b) { return _mm256_max_ps(a, b); }
+    static F8 min(F8 a, F8 b) { return _mm256_min_ps(a, b); }
+    static F8 fma(F8 a, F8 b, F8 c) { return _mm256_fmadd_ps(a, b, c); }
+    static float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+    static F8 round_even(F8 a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+    static F8 raise_exponent(F8 x, F8 n) {
+        return _mm256_castsi256_ps(
+            _mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23)));
+    }
+    static F8 where_greater(F8 a, F8 b, F8 yes, F8 no) {
+        return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
+    }
+    static F8 keep_nan(F8 a, F8 no) { return _mm256_blendv_ps(no, a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
+    static float largest(F8 a) {
+        __m128 r = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+        r = _mm_max_ps(r, _mm_movehl_ps(r, r));
+        return _mm_cvtss_f32(_mm_max_ss(r, _mm_shuffle_ps(r, r, 1)));
+    }
+    static F8 first_lanes(int n, F8 a, F8 b) {
+        const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), lane)));
+    }
+    static float reduce(F8 a) {
+        __m128 r = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+        r = _mm_add_ps(r, _mm_movehl_ps(r, r));
+        return _mm_cvtss_f32(_mm_add_ss(r, _mm_shuffle_ps(r, r, 1)));
+    }
+    static F8 abs_bits_max(F8 a, F8 so_far) {
+        const __m256i magnitude = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7fffffff));
+        return _mm256_castsi256_ps(_mm256_max_epi32(magnitude, _mm256_castps_si256(so_far)));
+    }
+    static float largest_abs(F8 a) {
+        const __m256i bits = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7fffffff));
+        __m128i r = _mm_max_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+        r = _mm_max_epi32(r, _mm_shuffle_epi32(r, 0x4e));
+        r = _mm_max_epi32(r, _mm_shuffle_epi32(r, 0xb1));
+        return _mm_cvtss_f32(_mm_castsi128_ps(r));
+    }
+    static void store8_int8(int8_t* p, F8 a) {
+        const __m256i ints = _mm256_cvtps_epi32(a);
+        const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+    }
+
+  protected:
+    /// E4M3 codes in the top byte of each lane. Moved down by four bits a code has the exponent and mantissa of a
+    /// float, short of the difference of the exponents' biases, 120; subnormals come out right too.
+    static F8 from_e4m3(__m256i top) {
+        const __m256i small = _mm256_and_si256(_mm256_srai_epi32(top, 4), _mm256_set1_epi32(0x07f00000));
+        const __m256i nan = _mm256_cmpeq_epi32(small, _mm256_set1_epi32(0x07f00000));
+        const __m256 sign = _mm256_and_ps(_mm256_castsi256_ps(top), _mm256_set1_ps(-0.0f));
+        const __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(small), _mm256_set1_ps(0x1p120f));
+        const __m256 quiet =
+            _mm256_and_ps(_mm256_castsi256_ps(nan), _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
+        return _mm256_or_ps(_mm256_or_ps(value, quiet), sign);
+    }
+};
+
+struct Avx2 : Floats8<Avx2> {
+    static constexpr int kRows = 8;
+    using Rows = __m256;
+    using Ints = __m256i;
+    using Bytes = __m256i;
+
+    static Rows splat_rows(float x) { return splat8(x); }
+    static Rows rows_f16(const uint16_t* p) { return load8(p); }
+    static Rows rows_e8m0(const uint8_t* p) {
+        const __m256i e = ints_u8(p);
+        const __m256i scale = _mm256_max_epi32(_mm256_slli_epi32(e, 23), _mm256_set1_epi32(0x00400000));
+        const __m256i nan = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
+        return _mm256_castsi256_ps(_mm256_or_si256(scale, _mm256_and_si256(nan, _mm256_set1_epi32(0x7fc00000))));
+    }
+    static void store_rows(float* p, Rows a) { store8(p, a); }
+    static Rows to_rows(Ints a) { return _mm256_cvtepi32_ps(a); }
+    static Ints ints_u8(const uint8_t* p) {
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    }
+    static Ints bits(Ints a, int shift, int mask) {
+        return _mm256_and_si256(_mm256_srli_epi32(a, shift), _mm256_set1_epi32(mask));
+    }
+    static Ints join4(Ints low, Ints high) { return _mm256_or_si256(low, _mm256_slli_epi32(high, 4)); }
+
+    static Bytes load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+    static Bytes low4(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+    static Bytes high4(Bytes a) { return low4(_mm256_srli_epi16(a, 4)); }
+    static Bytes e2m1_plus12(Bytes codes) {
+        const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+        return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), codes);
+    }
+    static Bytes join_q6(Bytes low, Bytes high, int shift) {
+        const __m256i top = shift < 4 ? _mm256_slli_epi16(high, 4 - shift) : _mm256_srli_epi16(high, shift - 4);
+        return _mm256_or_si256(low, _mm256_and_si256(top, _mm256_set1_epi8(0x30)));
+    }
+    template <int j>
+    static Rows rows_f8(Bytes a) {
+        return from_e4m3(_mm256_slli_epi32(a, 24 - 8 * j));
+    }
+
+    /// The sums of products are kept in 16 bits, two per row: one vpmaddubsw adds two products (at most 2·63·127, so it
+    /// never saturates), and with the offset taken off first the sum of all stays below 2^15 at its end (15·127·16),
+    /// so that wrapping in between is harmless.
+    template <int offset>
+    static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
+        __m256i sum = minus_offset<offset>(_mm256_add_epi16(broadcast(x.pair[0]), broadcast(x.pair[1])));
+        for (int g = 0; g < 8; ++g) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
+        return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+    }
+    /// |w| · (q with the sign of w): at most 2·128·127 per vpmaddubsw, then widened at once.
+    static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) {
+        __m256i sum = _mm256_setzero_si256();
+        for (int g = 0; g < 8; ++g) {
+            const __m256i q = _mm256_sign_epi8(broadcast(x.q + 4 * g), w[g]);
+            const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w[g]), q);
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        }
+        return sum;
+    }
+    /// As dot(), over halves: at most 32·127·8 = 32512 in 16 bits; the int8 scale is the factor of the last addition.
+    static Ints dot_q6(const Bytes (&w)[8], const ActivationBlock& x, const int8_t* scale0, const int8_t* scale1) {
+        __m256i first = minus_offset<32>(broadcast(x.pair[0])), second = minus_offset<32>(broadcast(x.pair[1]));
+        for (int g = 0; g < 4; ++g) {
+            first = _mm256_add_epi16(first, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
+            second = _mm256_add_epi16(second, _mm256_maddubs_epi16(w[g + 4], broadcast(x.q + 16 + 4 * g)));
+        }
+        return _mm256_add_epi32(_mm256_madd_epi16(first, int8_pairs(scale0)),
+                                _mm256_madd_epi16(second, int8_pairs(scale1)));
+    }
+
+  private:
+    static __m256i broadcast(const void* four_bytes) {
+        int32_t word;
+        __builtin_memcpy(&word, four_bytes, 4);
+        return _mm256_set1_epi32(word);
+    }
+    template <int offset>
+    static __m256i minus_offset(__m256i pairs) {
+        return offset == 0 ? _mm256_setzero_si256() : _mm256_mullo_epi16(pairs, _mm256_set1_epi16(-offset));
+    }
+    /// Eight int8, each twice as int16 in one lane.
+    static __m256i int8_pairs(const int8_t* p) {
+        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+        return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(bytes, bytes));
+    }
+};
+
+}  // namespace ggmlx

@@ -1,0 +1,72 @@
+#pragma once
+// DeviceWeights: the bytes of a TensorSet on its devices: weights from a model file (in place when the device reads
+// host memory, else copied), states allocated, and for every stacked expert tensor the slots of its experts.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ggmlx/backend/backend.h"
+#include "ggmlx/file/reader.h"
+#include "ggmlx/placement/rules.h"
+
+namespace ggmlx {
+
+class DeviceWeights {
+  public:
+    /// Sources of bytes for weights: the mapped file, or random values for tests and shape benchmarks.
+    using Source = std::function<std::span<const std::byte>(Tensor weight)>;
+
+    /// Neither copies nor allocates yet. The set, the devices and the placement's device ids must fit together and
+    /// outlive this.
+    DeviceWeights(const TensorSet& tensors, Placement placement, std::vector<Backend*> devices);
+    ~DeviceWeights();
+    DeviceWeights(const DeviceWeights&) = delete;
+    DeviceWeights& operator=(const DeviceWeights&) = delete;
+
+    /// Puts every weight where it belongs. Compressed tensors are expanded and checked. The file must outlive this
+    /// object. progress(done_bytes, total_bytes) is called now and then from this thread. Throws corrupt_file,
+    /// out_of_memory.
+    void load(const ModelFile& file, const std::function<void(uint64_t, uint64_t)>& progress = {});
+    /// The same from plain bytes in stored form, experts packed without gaps; the bytes are copied.
+    void load(const Source& source);
+    /// Allocates the states, zeroed. Call once, after load.
+    void allocate_states();
+
+    const TensorSet& tensors() const { return *tensors_; }
+    const Placement& placement() const { return placement_; }
+    std::span<Backend* const> devices() const { return devices_; }
+    /// A weight or state on a device that is (one of) its home(s).
+    TensorView view(Tensor tensor, DeviceId device) const;
+    /// slot_of_expert of a stacked tensor on a device: [n_expert], -1 = not here. Host memory; changes with
+    /// swap_experts.
+    std::span<const int32_t> slot_table(Tensor tensor, DeviceId device) const;
+    /// Bytes of weights and of states on a device.
+    uint64_t weight_bytes(DeviceId device) const;
+    uint64_t state_bytes(DeviceId device) const;
+
+    /// Exchanges the homes of two experts of every tensor in `group` (gate, up, down and biases of one layer): weights
+    /// and tables change, plans stay valid. Not while a step runs. Throws invalid_argument if both live on the same
+    /// device, or a home cannot be written (weights that are read in place from a file).
+    void swap_experts(std::span<const Tensor> group, int64_t expert_a, int64_t expert_b);
+
+  private:
+    struct Resident;
+    const TensorSet* tensors_;
+    Placement placement_;
+    std::vector<Backend*> devices_;
+    std::vector<std::vector<Resident>> residents_;  ///< by tensor id: one per device it lives on
+
+    const Resident& resident(Tensor tensor, DeviceId device) const;
+    void load_tensor(Tensor tensor, const ModelFile& file, const StoredTensor& stored);
+    /// Slot = expert, at `stride` bytes from each other.
+    void read_in_place(Tensor tensor, Resident& part, std::shared_ptr<std::byte> bytes, int64_t stride) const;
+    /// Slots for the experts that live here, packed.
+    void copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes, int64_t source_stride) const;
+    uint64_t bytes_on(DeviceId device, TensorKind kind) const;
+    void check_swap(Tensor tensor, int64_t expert_a, int64_t expert_b) const;
+    void swap_in(Tensor tensor, int64_t expert_a, int64_t expert_b);
+};
+
+}  // namespace ggmlx

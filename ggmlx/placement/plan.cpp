@@ -1,0 +1,308 @@
+#include "ggmlx/placement/plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ggmlx/placement/arena.h"
+#include "ggmlx/placement/assign.h"
+#include "ggmlx/placement/lower.h"
+
+namespace ggmlx {
+namespace {
+
+constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
+
+/// Builds values and segments from nodes with devices, in order.
+class Scheduler {
+  public:
+    Scheduler(Plan& plan, const Placement& placement, std::vector<DeviceId> node_devices)
+        : plan_(plan), placement_(placement), node_devices_(std::move(node_devices)), open_(plan.devices.size(), -1) {}
+
+    void run() {
+        for (size_t i = 0; i < plan_.graph->nodes().size(); ++i) schedule(static_cast<int32_t>(i));
+        for (const auto& output : plan_.graph->outputs())
+            plan_.outputs.push_back({output.name, value_of_output(output.tensor)});
+    }
+
+    /// done_before()[s]: segments that are surely done when segment s starts.
+    const std::vector<std::set<int32_t>>& done_before() const { return done_before_; }
+
+  private:
+    Plan& plan_;
+    const Placement& placement_;
+    std::vector<DeviceId> node_devices_;
+    std::vector<int32_t> open_;  ///< per device: the segment that still takes steps, or -1
+    std::vector<std::set<int32_t>> done_before_;
+    std::vector<int32_t> last_segment_ = std::vector<int32_t>(open_.size(), -1);
+    std::map<std::pair<const TensorInfo*, DeviceId>, int32_t> value_ids_;
+    std::map<int32_t, int32_t> segment_of_value_;  ///< the segment that computes a value
+
+    struct Source {
+        int32_t value;
+        bool needs_copy;
+    };
+
+    int32_t new_value(Tensor root, DeviceId device, PlanValue::Memory memory) {
+        const bool at_home = memory == PlanValue::Memory::Home;
+        const auto bytes = at_home ? 0 : static_cast<uint64_t>(storage_bytes(root.dtype(), root.shape()));
+        plan_.values.push_back({.tensor = root, .device = device, .memory = memory, .offset = 0, .size_bytes = bytes});
+        return value_ids_[{&root.info(), device}] = static_cast<int32_t>(plan_.values.size()) - 1;
+    }
+
+    int32_t find_value(Tensor root, DeviceId device) const {
+        const auto it = value_ids_.find({&root.info(), device});
+        return it == value_ids_.end() ? -1 : it->second;
+    }
+
+    /// The value of a tensor for a reader on `device`: there already, or elsewhere and to be copied.
+    Source source(Tensor tensor, DeviceId device) {
+        const Tensor root = tensor.storage();
+        if (const int32_t here = find_value(root, device); here >= 0) return {here, false};
+        switch (root.kind()) {
+            case TensorKind::Input:
+                return {new_value(root, device, PlanValue::Memory::Input), false};
+            case TensorKind::Weight:
+            case TensorKind::State:
+                return source_at_home(root, device);
+            case TensorKind::Value:
+                break;
+        }
+        const DeviceId producer = node_devices_[static_cast<size_t>(root.info().producer)];
+        return {find_value(root, producer), true};
+    }
+
+    Source source_at_home(Tensor root, DeviceId device) {
+        const Home& home = placement_[root];
+        if (std::find(home.devices.begin(), home.devices.end(), device) != home.devices.end())
+            return {new_value(root, device, PlanValue::Memory::Home), false};
+        plan_.notes.push_back(fmt::format("{} lives on {} but is read on {}: {} bytes are copied in every step",
+                                          root.name(), plan_.devices[static_cast<size_t>(home.devices[0])].name,
+                                          plan_.devices[static_cast<size_t>(device)].name,
+                                          storage_bytes(root.dtype(), root.shape())));
+        const int32_t there = find_value(root, home.devices[0]);
+        return {there >= 0 ? there : new_value(root, home.devices[0], PlanValue::Memory::Home), true};
+    }
+
+    void schedule(int32_t index) {
+        const Node& node = plan_.graph->nodes()[static_cast<size_t>(index)];
+        const DeviceId device = node_devices_[static_cast<size_t>(index)];
+        std::vector<Source> sources;
+        std::set<int32_t> needed;  // segments of other devices that must be done first
+        for (Tensor t : node.inputs) {
+            sources.push_back(source(t, device));
+            const auto it = segment_of_value_.find(sources.back().value);
+            if (sources.back().needs_copy && it != segment_of_value_.end()) needed.insert(it->second);
+        }
+        const int32_t segment = segment_for(device, needed);
+        PlanStep step{
+            .op = node.op, .node = index, .inputs = {}, .outputs = {}, .scratch_offset = 0, .scratch_bytes = 0};
+        for (size_t i = 0; i < sources.size(); ++i)
+            step.inputs.push_back(sources[i].needs_copy
+                                      ? copied(node.inputs[i].storage(), sources[i].value, device, segment)
+                                      : sources[i].value);
+        for (Tensor t : node.outputs) step.outputs.push_back(output_value(t, device, segment));
+        step.scratch_bytes = plan_.devices[static_cast<size_t>(device)].scratch_bytes(node);
+        steps(segment).push_back(std::move(step));
+    }
+
+    std::vector<PlanStep>& steps(int32_t segment) { return plan_.segments[static_cast<size_t>(segment)].steps; }
+
+    int32_t output_value(Tensor t, DeviceId device, int32_t segment) {
+        if (t.info().alias_of) return find_value(t.storage(), device);  // written in place
+        const int32_t value = new_value(t, device, PlanValue::Memory::Arena);
+        segment_of_value_[value] = segment;
+        return value;
+    }
+
+    int32_t copied(Tensor root, int32_t from, DeviceId device, int32_t segment) {
+        if (const int32_t here = find_value(root, device); here >= 0) return here;  // two inputs of a node share it
+        const int32_t to = new_value(root, device, PlanValue::Memory::Arena);
+        segment_of_value_[to] = segment;
+        steps(segment).push_back(
+            {.op = Op::Copy, .node = -1, .inputs = {from}, .outputs = {to}, .scratch_offset = 0, .scratch_bytes = 0});
+        return to;
+    }
+
+    /// The device's open segment if all that is needed is done before it starts, else a new one. Segments that others
+    /// wait for are closed: what they made is handed over as soon as possible.
+    int32_t segment_for(DeviceId device, const std::set<int32_t>& needed) {
+        for (int32_t s : needed) {
+            int32_t& open = open_[static_cast<size_t>(plan_.segments[static_cast<size_t>(s)].device)];
+            if (open == s) open = -1;
+        }
+        int32_t& open = open_[static_cast<size_t>(device)];
+        if (open >= 0) {
+            const auto& done = done_before_[static_cast<size_t>(open)];
+            if (std::includes(done.begin(), done.end(), needed.begin(), needed.end())) return open;
+        }
+        return open = new_segment(device, needed);
+    }
+
+    int32_t new_segment(DeviceId device, const std::set<int32_t>& needed) {
+        const auto id = static_cast<int32_t>(plan_.segments.size());
+        int32_t& last = last_segment_[static_cast<size_t>(device)];
+        std::set<int32_t> done;
+        if (last >= 0) {
+            done = done_before_[static_cast<size_t>(last)];
+            done.insert(last);
+        }
+        Segment segment{.device = device, .steps = {}, .waits = {}};
+        for (int32_t s : needed) {
+            if (done.count(s)) continue;
+            segment.waits.push_back(s);
+            const auto& before = done_before_[static_cast<size_t>(s)];
+            done.insert(before.begin(), before.end());
+            done.insert(s);
+        }
+        last = id;
+        done_before_.push_back(std::move(done));
+        plan_.segments.push_back(std::move(segment));
+        return id;
+    }
+
+    int32_t value_of_output(Tensor t) {
+        const Tensor root = t.storage();
+        require(root.kind() == TensorKind::Value, ErrorKind::InvalidArgument,
+                "{} is no computed value and cannot be an output", t.name());
+        return find_value(root, node_devices_[static_cast<size_t>(root.info().producer)]);
+    }
+};
+
+/// Lays out each device's arena: values by their lives, scratch for one step each.
+class MemoryLayout {
+  public:
+    MemoryLayout(Plan& plan, const std::vector<std::set<int32_t>>& done_before)
+        : plan_(plan), done_before_(done_before) {}
+
+    void run() {
+        plan_.arena_bytes.assign(plan_.devices.size(), 0);
+        number_steps();
+        find_lives();
+        for (size_t d = 0; d < plan_.devices.size(); ++d) lay_out_device(static_cast<DeviceId>(d));
+    }
+
+  private:
+    Plan& plan_;
+    const std::vector<std::set<int32_t>>& done_before_;
+    struct Life {
+        int32_t first = 0, last = 0;
+    };
+    std::vector<Life> lives_;          ///< per value, in step indices of its device
+    std::vector<int32_t> first_step_;  ///< per segment: index of its first step within its device's steps
+    std::vector<std::vector<PlanStep*>> device_steps_;
+
+    void number_steps() {
+        device_steps_.resize(plan_.devices.size());
+        for (Segment& segment : plan_.segments) {
+            auto& list = device_steps_[static_cast<size_t>(segment.device)];
+            first_step_.push_back(static_cast<int32_t>(list.size()));
+            for (PlanStep& step : segment.steps) list.push_back(&step);
+        }
+    }
+
+    /// A value lives from the step that makes it (an input: from the start) to its last reader. A reader on another
+    /// device may be late: then until the first segment of the value's own device that starts after that reader is
+    /// done.
+    void find_lives() {
+        lives_.assign(plan_.values.size(), Life{});
+        for (size_t s = 0; s < plan_.segments.size(); ++s) {
+            const Segment& segment = plan_.segments[s];
+            int32_t index = first_step_[s];
+            for (const PlanStep& step : segment.steps) {
+                for (int32_t v : step.outputs)
+                    lives_[static_cast<size_t>(v)].first = lives_[static_cast<size_t>(v)].last = index;
+                for (int32_t v : step.inputs) extend(v, static_cast<int32_t>(s), index);
+                ++index;
+            }
+        }
+        for (size_t v = 0; v < plan_.values.size(); ++v)
+            if (plan_.values[v].memory == PlanValue::Memory::Input) lives_[v].first = 0;
+        for (const auto& output : plan_.outputs) lives_[static_cast<size_t>(output.value)].last = kToTheEnd;
+    }
+
+    void extend(int32_t value, int32_t reader_segment, int32_t reader_index) {
+        Life& life = lives_[static_cast<size_t>(value)];
+        const DeviceId device = plan_.values[static_cast<size_t>(value)].device;
+        const bool local = plan_.segments[static_cast<size_t>(reader_segment)].device == device;
+        life.last = std::max(life.last, local ? reader_index : last_step_beside(device, reader_segment));
+    }
+
+    int32_t last_step_beside(DeviceId device, int32_t reader_segment) const {
+        for (size_t s = static_cast<size_t>(reader_segment) + 1; s < plan_.segments.size(); ++s)
+            if (plan_.segments[s].device == device && done_before_[s].count(reader_segment)) return first_step_[s] - 1;
+        return kToTheEnd;
+    }
+
+    void lay_out_device(DeviceId device) {
+        std::vector<ArenaBlock> blocks;
+        std::vector<uint64_t*> targets;
+        for (size_t v = 0; v < plan_.values.size(); ++v) {
+            PlanValue& value = plan_.values[v];
+            if (value.device != device || value.memory == PlanValue::Memory::Home) continue;
+            blocks.push_back({value.size_bytes, lives_[v].first, lives_[v].last});
+            targets.push_back(&value.offset);
+        }
+        const auto& steps = device_steps_[static_cast<size_t>(device)];
+        for (size_t i = 0; i < steps.size(); ++i) {
+            if (steps[i]->scratch_bytes == 0) continue;
+            blocks.push_back({steps[i]->scratch_bytes, static_cast<int32_t>(i), static_cast<int32_t>(i)});
+            targets.push_back(&steps[i]->scratch_offset);
+        }
+        plan_.arena_bytes[static_cast<size_t>(device)] = lay_out(blocks);
+        for (size_t i = 0; i < blocks.size(); ++i) *targets[i] = blocks[i].offset;
+    }
+};
+
+std::string describe_value(const Plan& plan, int32_t v) {
+    const PlanValue& value = plan.values[static_cast<size_t>(v)];
+    const auto& device = plan.devices[static_cast<size_t>(value.device)].name;
+    return value.memory == PlanValue::Memory::Home ? value.tensor.name()
+                                                   : fmt::format("{}@{}+{}", value.tensor.name(), device, value.offset);
+}
+
+}  // namespace
+
+int32_t Plan::n_switches() const {
+    size_t n = 0;
+    for (const Segment& segment : segments) n += segment.waits.size();
+    return static_cast<int32_t>(n);
+}
+
+std::string Plan::to_string() const {
+    std::string text;
+    for (size_t s = 0; s < segments.size(); ++s) {
+        text += fmt::format("segment {} on {}", s, devices[static_cast<size_t>(segments[s].device)].name);
+        for (size_t i = 0; i < segments[s].waits.size(); ++i)
+            text += fmt::format("{} {}", i ? "," : " after", segments[s].waits[i]);
+        text += "\n";
+        for (const PlanStep& step : segments[s].steps) {
+            text += fmt::format("  {}(", name(step.op));
+            for (size_t i = 0; i < step.inputs.size(); ++i)
+                text += (i ? ", " : "") + describe_value(*this, step.inputs[i]);
+            text += ") ->";
+            for (int32_t v : step.outputs) text += " " + describe_value(*this, v);
+            text += "\n";
+        }
+    }
+    for (const auto& note : notes) text += "note: " + note + "\n";
+    return text;
+}
+
+Plan make_plan(const PlanRequest& request) {
+    Plan plan;
+    plan.devices = request.devices;
+    LoweredGraph lowered = lower_experts(*request.graph, *request.placement, request.devices);
+    plan.graph = lowered.graph;
+    plan.slot_tables = std::move(lowered.slot_tables);
+    plan.notes = std::move(lowered.notes);
+    auto node_devices = assign_devices(lowered, request, plan.notes);
+    Scheduler scheduler(plan, *request.placement, std::move(node_devices));
+    scheduler.run();
+    MemoryLayout(plan, scheduler.done_before()).run();
+    return plan;
+}
+
+}  // namespace ggmlx

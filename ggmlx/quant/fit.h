@@ -1,0 +1,149 @@
+#pragma once
+// Least-squares fits of a few values to small integers, shared by the quantizers. All sums run in eight fixed lanes, so
+// a result has one value on every machine, and compilers vectorize them without being allowed to reorder.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "ggmlx/core/float_types.h"
+
+namespace ggmlx::fit {
+
+inline constexpr int kLanes = 8;
+
+/// Nearest integer, ties to even, for |v| < 2^22, without a library call.
+inline float round_even(float v) {
+    constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: one unit in the last place is 1
+    return (v + kShift) - kShift;
+}
+
+/// The code for value v in units of the scale, within [low, high].
+inline float code(float v, float low, float high) {
+    v = v < low ? low : v;
+    v = v > high ? high : v;
+    return round_even(v);
+}
+
+/// The float16 nearest to v, never infinite.
+inline uint16_t finite_f16(float v) { return f32_to_f16(std::clamp(v, -65504.0f, 65504.0f)); }
+
+/// 1 / d, or 0 for a scale of zero: all codes are zero then.
+inline float inverse(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
+
+inline float sum_lanes(const float (&lane)[kLanes]) {
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+/// A range of integer codes.
+struct Codes {
+    float low, high;
+};
+
+/// Sums that a fit of x to scale * q (+ offset) needs, with q the codes of (x - offset) * inverse_scale.
+struct Sums {
+    float q = 0, qq = 0, xq = 0;
+};
+
+template <int N>
+Sums sums(const float* x, float inverse_scale, float offset, Codes range) {
+    float q_lane[kLanes] = {}, qq_lane[kLanes] = {}, xq_lane[kLanes] = {};
+    for (int i = 0; i < N; i += kLanes)
+        for (int j = 0; j < kLanes; ++j) {
+            const float q = code((x[i + j] - offset) * inverse_scale, range.low, range.high);
+            q_lane[j] += q;
+            qq_lane[j] += q * q;
+            xq_lane[j] += x[i + j] * q;
+        }
+    return {sum_lanes(q_lane), sum_lanes(qq_lane), sum_lanes(xq_lane)};
+}
+
+/// Squared error of x against scale * q + offset with the nearest codes.
+template <int N>
+float squared_error(const float* x, float scale, float offset, Codes range) {
+    const float inverse_scale = inverse(scale);
+    float lane[kLanes] = {};
+    for (int i = 0; i < N; i += kLanes)
+        for (int j = 0; j < kLanes; ++j) {
+            const float q = code((x[i + j] - offset) * inverse_scale, range.low, range.high);
+            const float difference = x[i + j] - (scale * q + offset);
+            lane[j] += difference * difference;
+        }
+    return sum_lanes(lane);
+}
+
+/// Writes the nearest codes as integers.
+template <int N>
+void store_codes(const float* x, float scale, float offset, Codes range, int8_t* q) {
+    const float inverse_scale = inverse(scale);
+    for (int i = 0; i < N; ++i)
+        q[i] = static_cast<int8_t>(code((x[i] - offset) * inverse_scale, range.low, range.high));
+}
+
+/// The value of largest magnitude, with its sign.
+template <int N>
+float extreme(const float* x) {
+    float best = 0.0f;
+    for (int i = 0; i < N; ++i)
+        if (std::fabs(x[i]) > std::fabs(best)) best = x[i];
+    return best;
+}
+
+/// The scale for x ~ scale * q that is best among n_steps mappings of the extreme value to just inside and outside of
+/// either end of the range, each followed by a least-squares fit of the scale to the codes it gives.
+template <int N>
+float best_scale(const float* x, Codes range, float first_level, float step, int n_steps) {
+    const float largest = extreme<N>(x);
+    if (std::fabs(largest) < 1e-30f) return 0.0f;
+    float best_gain = -1.0f, best = 0.0f;
+    for (float end : {range.low, range.high})
+        for (int i = 0; i < n_steps; ++i) {
+            const Sums s = sums<N>(x, end * (first_level + step * static_cast<float>(i)) / largest, 0.0f, range);
+            const float gain = s.qq > 0.0f ? s.xq * (s.xq / s.qq) : 0.0f;  // what the fit takes off the sum of squares
+            if (gain > best_gain) best_gain = gain, best = s.qq > 0.0f ? s.xq / s.qq : 0.0f;
+        }
+    return best;
+}
+
+/// x ~ scale * q + offset.
+struct Line {
+    float scale = 0, offset = 0;
+};
+
+/// The best line through the codes that `start` gives. With non_positive the offset is at most zero.
+template <int N>
+Line refit(const float* x, float sum_x, Line start, Codes range, bool non_positive) {
+    const Sums s = sums<N>(x, inverse(start.scale), start.offset, range);
+    constexpr float n = N;
+    const float determinant = n * s.qq - s.q * s.q;
+    if (determinant <= 0.0f) return start;
+    Line line{(n * s.xq - s.q * sum_x) / determinant, (sum_x * s.qq - s.q * s.xq) / determinant};
+    if (non_positive && line.offset > 0.0f) line = {s.xq / s.qq, 0.0f};
+    return line.scale > 0.0f ? line : start;
+}
+
+/// The line of smallest squared error among fits that start from ranges pulled in at either end (by up to three times
+/// `pull` of their width) and a few refits of the best. low, high: the range of x to start from.
+template <int N>
+Line search_line(const float* x, float low, float high, float pull, Codes range, bool non_positive) {
+    constexpr int kSteps = 4, kRefits = 2;
+    float sum_x = 0.0f;
+    for (int i = 0; i < N; ++i) sum_x += x[i];
+    Line best{(high - low) / range.high, low};
+    float best_error = squared_error<N>(x, best.scale, best.offset, range);
+    auto consider = [&](const Line& start) {
+        const Line line = refit<N>(x, sum_x, start, range, non_positive);
+        const float error = squared_error<N>(x, line.scale, line.offset, range);
+        if (error < best_error) best_error = error, best = line;
+    };
+    for (int a = 0; a < kSteps; ++a)
+        for (int b = 0; b < kSteps; ++b) {
+            const float pulled_low = low + pull * static_cast<float>(a) * (high - low);
+            const float pulled_high = high - pull * static_cast<float>(b) * (high - low);
+            consider({(pulled_high - pulled_low) / range.high, pulled_low});
+        }
+    for (int i = 0; i < kRefits; ++i) consider(best);
+    return best;
+}
+
+}  // namespace ggmlx::fit

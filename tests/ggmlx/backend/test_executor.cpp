@@ -1,0 +1,264 @@
+// Executor and device weights, at graph level: any placement gives the same bits, devices work side by side, experts
+// move without a new plan, faults and failures become errors.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "ggmlx/backend/executor.h"
+#include "ggmlx/backend/reference_backend.h"
+#include "ggmlx/placement/moe_model.h"
+#include "ggmlx/quant/quantize.h"
+
+namespace ggmlx {
+namespace {
+
+using namespace test;
+
+/// Weights of the test model in stored form, made once per type.
+class StoredWeights {
+  public:
+    explicit StoredWeights(const TensorSet& set) {
+        std::mt19937 random(3);
+        std::normal_distribution<float> normal(0.0f, 0.15f);
+        for (int32_t id = 0; id < set.size(); ++id) {
+            const Tensor t = set[id];
+            std::vector<float> values(static_cast<size_t>(t.shape().n_elements()));
+            for (float& v : values) v = normal(random) + (t.info().role == Role::Norm ? 1.0f : 0.0f);
+            bytes_[t.name()] = stored(t, values);
+        }
+    }
+    std::span<const std::byte> operator()(Tensor t) const { return bytes_.at(t.name()); }
+
+  private:
+    std::map<std::string, std::vector<std::byte>> bytes_;
+
+    static std::vector<std::byte> stored(Tensor t, const std::vector<float>& values) {
+        std::vector<std::byte> all(static_cast<size_t>(storage_bytes(t.dtype(), t.shape())));
+        const int64_t n_out = t.shape().rank() > 1 ? t.dim(-2) : 1, n_in = t.dim(-1);
+        const auto slice = static_cast<size_t>(slice_bytes(t.dtype(), t.shape()));
+        for (size_t s = 0; s * slice < all.size(); ++s)
+            quantize_matrix(t.dtype(), values.data() + static_cast<int64_t>(s) * n_out * n_in, n_out, n_in,
+                            std::span(all).subspan(s * slice, slice));
+        return all;
+    }
+};
+
+/// One model on ref0, ref1, ref2 under given rules; steps are run with feed().
+class Runner {
+  public:
+    Runner(DType type, std::string_view rules) : type_(type) {
+        add_moe_tensors(set_, type);
+        for (const char* name : {"ref0", "ref1", "ref2"}) backends_.push_back(make_reference_backend(name));
+        std::vector<Backend*> devices;
+        std::vector<std::string> names;
+        for (auto& b : backends_) devices.push_back(b.get()), names.push_back(b->name());
+        const auto parsed = rules.empty() ? std::vector<PlacementRule>{} : parse_rules(rules);
+        weights_ = std::make_unique<DeviceWeights>(set_, place(set_, parsed, names, 0), devices);
+        const StoredWeights source(set_);
+        weights_->load([&](Tensor t) { return source(t); });
+        weights_->allocate_states();
+        executor_ = std::make_unique<Executor>(*weights_);
+    }
+
+    Program program(int64_t n_tokens) {
+        return executor_->prepare(make_plan({.graph = moe_graph(set_, n_tokens),
+                                             .placement = &weights_->placement(),
+                                             .devices = executor_->plan_devices(),
+                                             .fallback_device = 0}));
+    }
+
+    std::vector<float> feed(Program& program, const std::vector<int32_t>& ids, int32_t first_pos) {
+        std::vector<int32_t> positions, sequence(ids.size(), 0), table = {1, 2, 0};
+        std::vector<int32_t> slots;
+        for (size_t i = 0; i < ids.size(); ++i) {
+            const int32_t p = first_pos + static_cast<int32_t>(i);
+            positions.push_back(p);
+            slots.push_back(table[static_cast<size_t>(p / kBlockLen)] * static_cast<int32_t>(kBlockLen) +
+                            p % static_cast<int32_t>(kBlockLen));
+        }
+        auto set = [&](const char* name, const std::vector<int32_t>& v) {
+            executor_->set_input(program, name, std::as_bytes(std::span(v)));
+        };
+        set("ids", ids), set("positions", positions), set("sequence", sequence), set("slots", slots),
+            set("block_table", table);
+        executor_->run(program);
+        std::vector<float> logits(ids.size() * kVocab);
+        executor_->read_output(program, "logits", std::as_writable_bytes(std::span(logits)));
+        return logits;
+    }
+
+    std::vector<float> two_steps() {
+        auto prompt = program(5), next = program(1);
+        auto logits = feed(prompt, {3, 1, 4, 1, 5}, 0);
+        for (int32_t p = 5; p < 9; ++p) {
+            const auto more = feed(next, {p * 3}, p);
+            logits.insert(logits.end(), more.begin(), more.end());
+        }
+        return logits;
+    }
+
+    std::vector<Tensor> layer_experts(int il) const {
+        const std::string blk = "blk." + std::to_string(il) + ".";
+        return {set_.get(blk + "ffn_gate_exps.weight"), set_.get(blk + "ffn_up_exps.weight"),
+                set_.get(blk + "ffn_down_exps.weight")};
+    }
+    DeviceWeights& weights() { return *weights_; }
+    Executor& executor() { return *executor_; }
+    const TensorSet& set() const { return set_; }
+
+  private:
+    DType type_;
+    TensorSet set_;
+    std::vector<std::unique_ptr<Backend>> backends_;
+    std::unique_ptr<DeviceWeights> weights_;
+    std::unique_ptr<Executor> executor_;
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class ExecutorTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(ExecutorTypes, EveryPlacementGivesTheSameBits) {
+    const auto expected = Runner(GetParam(), "").two_steps();
+    for (const char* rules :
+         {"blk.0=ref1", "attn=ref1,ffn=ref2", "_exps=ref1", "_exps@0-2=ref1", "_exps@1,3=ref1,_exps@0,5=ref2",
+          "exps@0-3=ref2,blk.1=ref1", "down_exps=ref1", "blk.1.ffn_up_exps@0-1=ref2,shexp=ref1",
+          "gate_exps@0-2=ref1,up_exps@1-4=ref2,down_exps@5=ref1", "cache_k=ref1,cache_v=ref1",
+          "norm=ref1,router=ref2,token_embd=ref1"})
+        EXPECT_TRUE(same_bits(expected, Runner(GetParam(), rules).two_steps())) << rules;
+}
+
+TEST_P(ExecutorTypes, FiftyRandomPlacementsOfSingleTensorsGiveTheSameBits) {
+    const auto expected = Runner(GetParam(), "").two_steps();
+    std::mt19937 random(11);
+    for (int round = 0; round < 50; ++round) {
+        TensorSet set;
+        add_moe_tensors(set, GetParam());
+        std::string rules;
+        for (int32_t id = 0; id < set.size(); ++id) {
+            const std::string device = "=ref" + std::to_string(random() % 3);
+            if (set[id].name().find(".cache_") != std::string::npos) continue;  // keys and values stay together, below
+            rules += (rules.empty() ? "" : ",") + set[id].name();
+            if (set[id].info().role == Role::Expert)
+                rules += "@" + std::to_string(random() % 3) + "-" + std::to_string(3 + random() % 3);
+            rules += device;
+        }
+        for (const char* il : {"0", "1"})
+            rules += std::string(",blk.") + il + ".cache=ref" + std::to_string(random() % 3);
+        EXPECT_TRUE(same_bits(expected, Runner(GetParam(), rules).two_steps())) << rules;
+    }
+}
+
+TEST_P(ExecutorTypes, AnExpertMovesWithoutANewPlan) {
+    const auto expected = Runner(GetParam(), "").two_steps();
+    Runner runner(GetParam(), "_exps@0-2=ref1");
+    auto prompt = runner.program(5), next = runner.program(1);
+    auto logits = runner.feed(prompt, {3, 1, 4, 1, 5}, 0);
+    for (int32_t p = 5; p < 9; ++p) {
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), p % 3, 3 + (p + il) % 3);
+        const auto more = runner.feed(next, {p * 3}, p);
+        logits.insert(logits.end(), more.begin(), more.end());
+        // Swapped back, or expert numbers would no longer be on the sides that the next swap expects.
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 3 + (p + il) % 3, p % 3);
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 0, 5);
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 5, 0);
+    }
+    EXPECT_TRUE(same_bits(expected, logits));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ExecutorTypes, testing::Values(DType::F32, DType::Q8_0, DType::MXFP4),
+                         [](const auto& param) { return std::string(name(param.param)); });
+
+TEST(Executor, SwapMovesTheExpertAndItsSlot) {
+    Runner runner(DType::F32, "_exps@0-2=ref1");
+    const auto group = runner.layer_experts(0);
+    auto table = [&](DeviceId d) {
+        const auto t = runner.weights().slot_table(group[0], d);
+        return std::vector<int32_t>(t.begin(), t.end());
+    };
+    EXPECT_EQ(table(1), (std::vector<int32_t>{0, 1, 2, -1, -1, -1}));
+    EXPECT_EQ(table(0), (std::vector<int32_t>{-1, -1, -1, 0, 1, 2}));
+    runner.weights().swap_experts(group, 1, 5);
+    EXPECT_EQ(table(1), (std::vector<int32_t>{0, -1, 2, -1, -1, 1}));
+    EXPECT_EQ(table(0), (std::vector<int32_t>{-1, 2, -1, 0, 1, -1}));
+    EXPECT_THROW(runner.weights().swap_experts(group, 1, 3), Error) << "both live on ref0";
+    EXPECT_THROW(runner.weights().swap_experts(group, 0, 6), Error);
+    const Tensor dense = runner.set().get("token_embd.weight");
+    EXPECT_THROW(runner.weights().swap_experts({&dense, 1}, 0, 1), Error);
+}
+
+TEST(Executor, AFaultNamesLayerOpDeviceAndRow) {
+    Runner runner(DType::F32, "blk.0=ref1");
+    auto program = runner.program(5);
+    try {
+        runner.feed(program, {3, 1, 99, 1, 5}, 0);
+        FAIL() << "an id beyond the vocabulary went through";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::Device);
+        EXPECT_NE(std::string(e.what()).find("get_rows on ref0"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("row 2"), std::string::npos) << e.what();
+    }
+    EXPECT_NO_THROW(runner.feed(program, {3, 1, 4, 1, 5}, 0)) << "the next step starts afresh";
+}
+
+TEST(Executor, InputsAreCheckedByNameAndSize) {
+    Runner runner(DType::F32, "");
+    auto program = runner.program(2);
+    const std::vector<int32_t> ids = {1};
+    EXPECT_THROW(runner.executor().set_input(program, "ids", std::as_bytes(std::span(ids))), Error);
+    EXPECT_THROW(runner.executor().set_input(program, "idz", std::as_bytes(std::span(ids))), Error);
+    EXPECT_THROW(runner.executor().run(program), Error) << "inputs were not set";
+}
+
+/// A backend whose kernels fail.
+class Broken : public Backend {
+  public:
+    explicit Broken(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+    const std::string& name() const override { return inner_->name(); }
+    std::string description() const override { return "broken"; }
+    uint64_t free_bytes() const override { return inner_->free_bytes(); }
+    bool supports(const Node& n) const override { return inner_->supports(n); }
+    size_t scratch_bytes(const Node& n) const override { return inner_->scratch_bytes(n); }
+    std::shared_ptr<std::byte> alloc(size_t n) override { return inner_->alloc(n); }
+    void upload(std::byte* d, const void* h, size_t n) override { inner_->upload(d, h, n); }
+    void download(void* h, const std::byte* d, size_t n) override { inner_->download(h, d, n); }
+    bool reads_host_memory() const override { return false; }
+    void run(SegmentSource& source) override {
+        source.next();
+        fail(ErrorKind::Device, "{} broke", name());
+    }
+
+  private:
+    std::unique_ptr<Backend> inner_;
+};
+
+TEST(Executor, ADeviceThatThrowsStopsTheStepInsteadOfHangingIt) {
+    TensorSet set;
+    add_moe_tensors(set, DType::F32);
+    auto good = make_reference_backend("ref0");
+    Broken bad(make_reference_backend("ref1"));
+    const std::vector<std::string> names = {"ref0", "ref1"};
+    const auto rules = parse_rules("_exps=ref1");
+    DeviceWeights weights(set, place(set, rules, names, 0), {good.get(), &bad});
+    const StoredWeights source(set);
+    weights.load([&](Tensor t) { return source(t); });
+    weights.allocate_states();
+    Executor executor(weights);
+    Program program = executor.prepare(make_plan({.graph = moe_graph(set, 1),
+                                                  .placement = &weights.placement(),
+                                                  .devices = executor.plan_devices(),
+                                                  .fallback_device = 0}));
+    const std::vector<int32_t> zero = {0}, table = {0, 1, 2};
+    for (const char* name : {"ids", "positions", "sequence", "slots"})
+        executor.set_input(program, name, std::as_bytes(std::span(zero)));
+    executor.set_input(program, "block_table", std::as_bytes(std::span(table)));
+    for (int i = 0; i < 3; ++i) EXPECT_THROW(executor.run(program), Error);
+}
+
+}  // namespace
+}  // namespace ggmlx
