@@ -27,13 +27,6 @@ struct TensorSpec {
     std::string tied_source;
 };
 
-/// One K and V per token for a layer.
-struct KvLayer {
-    int64_t n_head_kv = 0;
-    int64_t head_dim_k = 0, head_dim_v = 0;
-    std::string home;  ///< the weight whose device the cache shares unless a rule says otherwise: "blk.3.attn_k.weight"
-};
-
 /// Everything a build function may use.
 struct BuildContext {
     ggmlx::Graph& graph;

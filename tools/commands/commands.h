@@ -19,9 +19,16 @@ struct Command {
 /// In the order of `ggmlx --help`.
 std::span<const Command> all_commands();
 
+int run_run(std::span<const std::string> arguments);
+int run_chat(std::span<const std::string> arguments);
 int run_convert(std::span<const std::string> arguments);
 int run_quantize(std::span<const std::string> arguments);
 int run_inspect(std::span<const std::string> arguments);
 int run_verify(std::span<const std::string> arguments);
+int run_plan(std::span<const std::string> arguments);
+int run_devices(std::span<const std::string> arguments);
+int run_tokenize(std::span<const std::string> arguments);
+int run_eval(std::span<const std::string> arguments);
+int run_perplexity(std::span<const std::string> arguments);
 
 }  // namespace cli
