@@ -8,10 +8,6 @@
 #include <mutex>
 #include <thread>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "ggmlx/placement/arena.h"
 
 namespace ggmlx {
@@ -19,7 +15,7 @@ namespace {
 
 void pause_briefly() {
 #if defined(__x86_64__)
-    _mm_pause();
+    __builtin_ia32_pause();
 #endif
 }
 
