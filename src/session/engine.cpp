@@ -61,7 +61,7 @@ Engine::Engine(const Model& model, const EngineOptions& options)
     weights_->load(model.file(), options.progress);
     weights_->allocate_states();
     executor_ = std::make_unique<ggmlx::Executor>(*weights_);
-    program(blueprint_.largest());
+    notes_ = program(blueprint_.largest()).plan().notes;
 }
 
 Engine::~Engine() = default;
