@@ -1,6 +1,6 @@
 #include "tools/engine_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

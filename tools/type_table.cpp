@@ -1,6 +1,6 @@
 #include "tools/type_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

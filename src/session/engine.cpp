@@ -1,6 +1,6 @@
 #include "src/session/engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

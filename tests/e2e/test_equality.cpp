@@ -1,7 +1,7 @@
 // One prompt, one result: whatever the batch, the chunks, the threads, the instruction set and the placement, logits
 // have the same bits.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <random>
 

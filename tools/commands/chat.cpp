@@ -1,7 +1,7 @@
 // ggmlx chat: a conversation in the terminal. The text so far is continued as it stands: what the user types is
 // appended to it and the model goes on from there.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

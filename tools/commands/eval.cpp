@@ -1,6 +1,6 @@
 // ggmlx eval: logits and named intermediate values of a prompt, for tests and for the curious.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

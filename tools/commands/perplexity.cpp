@@ -1,6 +1,6 @@
 // ggmlx perplexity: how well a model predicts a text.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

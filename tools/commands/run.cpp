@@ -1,6 +1,6 @@
 // ggmlx run: continues one prompt. Text goes to stdout as it comes, notes and timings to stderr.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
