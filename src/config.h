@@ -16,8 +16,9 @@ struct RopeScaling {
     float factor = 1.0f;
     float low_freq_factor = 1.0f, high_freq_factor = 4.0f;  ///< llama3
     float beta_fast = 32.0f, beta_slow = 1.0f;              ///< yarn
-    float attention_factor = 0.0f;                          ///< yarn; 0: 0.1 ln(factor) + 1
-    int64_t original_context = 0;
+    float attention_factor = 0.0f;                          ///< yarn: multiplies cos and sin; 0: 0.1 ln(factor) + 1
+    bool truncate = true;                                   ///< yarn: the ramp begins and ends at whole pairs
+    int64_t original_context = 0;                           ///< llama3 and yarn: the context that training began with
 };
 
 struct ModelConfig {

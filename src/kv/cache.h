@@ -17,6 +17,13 @@ namespace llm {
 
 using SequenceId = int32_t;
 
+/// One K and V per token for a layer.
+struct KvLayer {
+    int64_t n_head_kv = 0;
+    int64_t head_dim_k = 0, head_dim_v = 0;
+    std::string home;  ///< the weight whose device the cache shares unless a rule says otherwise: "blk.3.attn_k.weight"
+};
+
 /// Sizes that a step's graph is built for; actual steps are padded to them.
 struct StepShape {
     int64_t n_tokens = 1;     ///< rows of the batch
@@ -34,6 +41,12 @@ struct SequenceSpan {
 
 /// Values of i32 graph inputs by name, for one step.
 using StepInputs = std::map<std::string, std::vector<int32_t>, std::less<>>;
+
+/// Entry `from` of dim 0 of every State is to be copied to entry `to`.
+struct BlockCopy {
+    int32_t from = 0, to = 0;
+    bool operator==(const BlockCopy&) const = default;
+};
 
 /// A copy of a sequence's state that can be put back; what it holds is the cache kind's own business.
 class CacheSnapshot {
@@ -63,6 +76,12 @@ class Cache {
     /// A state to return to; cheap for paged caches (length and shared blocks), a copy for running state.
     virtual std::unique_ptr<CacheSnapshot> snapshot(SequenceId sequence) const = 0;
     virtual void restore(SequenceId sequence, const CacheSnapshot& snapshot) = 0;
+
+    /// Its State tensors, in the TensorSet it was made with.
+    virtual std::span<const ggmlx::Tensor> states() const = 0;
+    /// Copies that calls of extend() made necessary since the last call of this: whoever runs steps does them, in this
+    /// order, before the next step.
+    virtual std::vector<BlockCopy> take_copies() = 0;
 
     /// Declares this cache's graph inputs for a step of this shape; architectures find them by name.
     virtual void add_inputs(ggmlx::Graph& graph, const StepShape& shape) const = 0;

@@ -83,17 +83,14 @@ TEST(Op, EveryOpHasANameOfItsOwn) {
     EXPECT_EQ(name(Op::Copy), "copy");
 }
 
-TEST(DeviceStatus, KeepsTheFirstReportUntilCleared) {
-    DeviceStatus status;
+TEST(CallStatus, KeepsTheFirstReportUntilCleared) {
+    CallStatus status;
     EXPECT_TRUE(status.ok());
-    status.set_step(41);
     status.report(Fault::BadIndex, 123456);
-    status.set_step(42);
     status.report(Fault::NonFinite, 1);
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.fault(), Fault::BadIndex);
     EXPECT_EQ(status.row(), 123456);
-    EXPECT_EQ(status.step(), 41);
     status.clear();
     EXPECT_TRUE(status.ok());
     EXPECT_EQ(describe(Fault::NonFinite), "a value is NaN or infinite");

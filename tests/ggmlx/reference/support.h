@@ -49,11 +49,11 @@ struct Array {
     }
 };
 
-/// Runs one op into `out` and returns the status of the device; the outputs start as NaN.
-struct Run {
-    DeviceStatus status;
+/// Runs one op into `out` and keeps what it reported.
+struct OpRun {
+    CallStatus status;
 
-    Run(Op op, const OpParams& params, const std::vector<Array*>& in, const std::vector<Array*>& out) {
+    OpRun(Op op, const OpParams& params, const std::vector<Array*>& in, const std::vector<Array*>& out) {
         OpCall call{.op = op, .params = &params, .in = {}, .out = {}, .scratch = nullptr, .status = &status};
         for (Array* a : in) call.in.push_back(a->view());
         for (Array* a : out) call.out.push_back(a->view());
@@ -64,7 +64,7 @@ struct Run {
 /// The f32 result of an op that finds nothing wrong.
 inline std::vector<float> run_floats(Op op, const OpParams& params, const std::vector<Array*>& in, const Shape& shape) {
     Array y(shape, std::vector<float>(static_cast<size_t>(shape.n_elements()), NAN));
-    Run run(op, params, in, {&y});
+    OpRun run(op, params, in, {&y});
     EXPECT_TRUE(run.status.ok()) << name(op) << ": " << describe(run.status.fault()) << ", row " << run.status.row();
     return y.floats();
 }

@@ -143,7 +143,7 @@ TEST(Matmul, ReportsActivationsThatCannotBeQuantized) {
         Array x = random_array(random, {3, 64});
         x.as<float>()[2 * 64 + 40] = bad;
         Array y(DType::F32, {3, 3});
-        Run run(Op::Matmul, {}, {&w, &x}, {&y});
+        OpRun run(Op::Matmul, {}, {&w, &x}, {&y});
         EXPECT_EQ(run.status.fault(), Fault::NonFinite);
         EXPECT_EQ(run.status.row(), 2);
         EXPECT_TRUE(std::isfinite(y.floats()[0]));
@@ -196,7 +196,7 @@ TEST(GetRows, ReportsIdsOutsideTheTable) {
     Array table = random_array(random, {5, 3});
     for (int32_t bad : {5, -2, INT32_MAX, INT32_MIN}) {
         Array ids({2}, std::vector<int32_t>{4, bad}), y({2, 3}, std::vector<float>(6, NAN));
-        Run run(Op::GetRows, {}, {&table, &ids}, {&y});
+        OpRun run(Op::GetRows, {}, {&table, &ids}, {&y});
         EXPECT_EQ(run.status.fault(), Fault::BadIndex);
         EXPECT_EQ(run.status.row(), 1);
         EXPECT_EQ(y.floats()[3], 0.0f);

@@ -1,0 +1,28 @@
+#pragma once
+// The devices of this machine that an engine can use, and where the tensors of one model go on them.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ggmlx/backend/backend.h"
+#include "ggmlx/placement/rules.h"
+#include "src/kv/cache.h"
+
+namespace llm {
+
+struct DeviceOptions {
+    int n_threads = 0;  ///< of the cpu; 0: one per usable physical core
+    std::string isa;    ///< of the cpu: "scalar", "avx2" …; empty: the best, or what GGMLX_ISA says
+};
+
+/// "cpu", then "ref0" and "ref1", which run the reference implementations in memory of their own: slow, meant for tests
+/// of placement. The first one is where everything goes that no rule moves.
+std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& options);
+
+/// Homes by the rules; what no rule decides is on device 0, except that a layer's cache lives beside its
+/// KvLayer::home. Errors are those of ggmlx::place.
+ggmlx::Placement place_model(const ggmlx::TensorSet& tensors, std::span<const KvLayer> layers,
+                             std::span<const ggmlx::PlacementRule> rules, std::span<const std::string> device_names);
+
+}  // namespace llm

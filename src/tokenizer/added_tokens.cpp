@@ -1,0 +1,157 @@
+#include "src/tokenizer/added_tokens.h"
+
+#include <algorithm>
+
+#include "ggmlx/core/error.h"
+#include "src/tokenizer/fields.h"
+#include "src/tokenizer/unicode.h"
+#include "src/tokenizer/utf8.h"
+
+namespace llm {
+namespace {
+
+using ggmlx::ErrorKind;
+using ggmlx::require;
+using nlohmann::json;
+
+AddedToken parse_token(const json& object) {
+    const Fields f(object, "added token");
+    f.only({"id", "content", "special", "single_word", "lstrip", "rstrip", "normalized"});
+    const int64_t id = f.integer("id");
+    AddedToken t;
+    t.content = f.text("content");
+    require(id >= 0 && id <= kMaxTokenId, ErrorKind::CorruptFile,
+            "tokenizer.json: added token '{}' has id {}, not 0 to {}", t.content, id, kMaxTokenId);
+    t.id = static_cast<TokenId>(id);
+    t.special = f.flag("special", false);
+    t.single_word = f.flag("single_word", false);
+    t.lstrip = f.flag("lstrip", false);
+    t.rstrip = f.flag("rstrip", false);
+    t.normalized = f.flag("normalized", !t.special);
+    return t;
+}
+
+void check_against(const AddedToken& t, const Vocab& vocab) {
+    const auto id = vocab.find(t.content);
+    require(!id || *id == t.id, ErrorKind::CorruptFile,
+            "tokenizer.json: added token '{}' has id {}, but {} in the vocabulary", t.content, t.id, id.value_or(-1));
+    require(!vocab.has(t.id) || vocab.token(t.id) == t.content, ErrorKind::CorruptFile,
+            "tokenizer.json: added token '{}' has id {}, which is '{}' in the vocabulary", t.content, t.id,
+            vocab.token(t.id));
+}
+
+size_t before_white_space(std::string_view text, size_t end) {
+    while (end > 0) {
+        const CodePoint c = last_code_point(text.substr(0, end));
+        if (!is_white_space(c.value)) break;
+        end -= c.size;
+    }
+    return end;
+}
+
+size_t after_white_space(std::string_view text, size_t begin) {
+    while (begin < text.size()) {
+        const CodePoint c = code_point_at(text, begin);
+        if (!is_white_space(c.value)) break;
+        begin += c.size;
+    }
+    return begin;
+}
+
+bool inside_word(std::string_view text, size_t begin, size_t end) {
+    return (begin > 0 && is_word(last_code_point(text.substr(0, begin)).value)) ||
+           (end < text.size() && is_word(code_point_at(text, end).value));
+}
+
+}  // namespace
+
+bool AddedToken::is_blank() const {
+    for (size_t at = 0; at < content.size();) {
+        const CodePoint c = code_point_at(content, at);
+        if (!is_white_space(c.value) && c.value != U'▁') return false;
+        at += c.size;
+    }
+    return true;
+}
+
+AddedTokens::AddedTokens(const json& list, const Vocab& vocab, const Normalizer& normalizer) {
+    require(list.is_array(), ErrorKind::CorruptFile, "tokenizer.json: added_tokens is no list");
+    for (const json& object : list) {
+        AddedToken t = parse_token(object);
+        check_against(t, vocab);
+        if (t.content.empty()) continue;
+        const auto index = tokens_.size();
+        const bool new_id = by_id_.try_emplace(t.id, index).second;
+        const bool new_content = by_content_.try_emplace(t.content, index).second;
+        if (!new_id && !new_content && tokens_[by_id_[t.id]].content == t.content) continue;  // listed twice
+        require(new_id && new_content, ErrorKind::CorruptFile,
+                "tokenizer.json: added token '{}' with id {} contradicts another one", t.content, t.id);
+        Trie& trie = t.normalized ? normalized_ : as_given_;
+        trie.add(t.normalized && normalizer ? normalizer(t.content) : t.content, static_cast<int32_t>(index));
+        id_end_ = std::max(id_end_, t.id + 1);
+        tokens_.push_back(std::move(t));
+    }
+}
+
+const AddedToken* AddedTokens::by_id(TokenId id) const {
+    const auto it = by_id_.find(id);
+    return it == by_id_.end() ? nullptr : &tokens_[it->second];
+}
+
+std::optional<TokenId> AddedTokens::by_content(std::string_view content) const {
+    const auto it = by_content_.find(std::string(content));
+    return it == by_content_.end() ? std::nullopt : std::optional<TokenId>(tokens_[it->second].id);
+}
+
+void AddedTokens::Trie::add(std::string_view text, int32_t token) {
+    if (text.empty()) return;
+    uint32_t node = 0;
+    for (const char byte : text) {
+        const uint64_t key = pair_key(node, static_cast<unsigned char>(byte));
+        if (const uint32_t* child = children.find(key)) {
+            node = *child;
+        } else {
+            node = static_cast<uint32_t>(token_at.size());
+            token_at.push_back(-1);
+            children.set(key, node);
+        }
+    }
+    if (token_at[node] < 0) token_at[node] = token;
+}
+
+std::pair<int32_t, size_t> AddedTokens::Trie::longest(std::string_view text, size_t at) const {
+    std::pair<int32_t, size_t> best{-1, at};
+    uint32_t node = 0;
+    for (size_t i = at; i < text.size(); ++i) {
+        const uint32_t* child = children.find(pair_key(node, static_cast<unsigned char>(text[i])));
+        if (!child) break;
+        node = *child;
+        if (token_at[node] >= 0) best = {token_at[node], i + 1};
+    }
+    return best;
+}
+
+std::vector<Section> AddedTokens::find(std::string_view text, bool normalized, bool only_blank) const {
+    const Trie& trie = normalized ? normalized_ : as_given_;
+    std::vector<Section> sections;
+    size_t done = 0;
+    for (size_t at = 0; at < text.size();) {
+        const auto [index, end] = trie.longest(text, at);
+        if (index < 0) {
+            ++at;
+            continue;
+        }
+        const AddedToken& t = tokens_[static_cast<size_t>(index)];
+        const size_t begin = t.lstrip ? std::max(before_white_space(text, at), done) : at;
+        const bool counts = !(only_blank && !t.is_blank()) && !(t.single_word && inside_word(text, at, end));
+        at = end;
+        if (!counts) continue;
+        if (begin > done) sections.push_back({text.substr(done, begin - done)});
+        sections.push_back({text.substr(begin, end - begin), t.id});
+        done = t.rstrip ? after_white_space(text, end) : end;
+    }
+    if (done < text.size()) sections.push_back({text.substr(done)});
+    return sections;
+}
+
+}  // namespace llm

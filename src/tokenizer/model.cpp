@@ -1,0 +1,18 @@
+#include "src/tokenizer/model.h"
+
+#include "ggmlx/core/error.h"
+#include "src/tokenizer/bpe.h"
+#include "src/tokenizer/fields.h"
+
+namespace llm {
+
+std::unique_ptr<const Model> parse_model(TokenizerFile& file) {
+    const nlohmann::json object = Fields(file.tree, "the file").at("model");
+    // The oldest files have no type; they are BPE, the only kind with merges.
+    const std::string type = Fields(object, "model").text("type", file.merges.empty() ? "" : "BPE");
+    const Fields fields(object, "model " + type);
+    if (type == "BPE") return parse_bpe(fields, file);
+    ggmlx::fail(ggmlx::ErrorKind::Unsupported, "tokenizer.json: {} is not supported", fields.where());
+}
+
+}  // namespace llm

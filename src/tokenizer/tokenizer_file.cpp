@@ -1,0 +1,180 @@
+#include "src/tokenizer/tokenizer_file.h"
+
+#include "ggmlx/core/error.h"
+
+namespace llm {
+namespace {
+
+using ggmlx::ErrorKind;
+using ggmlx::fail;
+using ggmlx::require;
+using nlohmann::json;
+
+constexpr size_t kMaxDepth = 64;
+
+/// Builds a tree from parser events.
+class TreeBuilder {
+  public:
+    explicit TreeBuilder(json& root) : root_(&root) {}
+
+    void key(const std::string& key) { key_ = key; }
+    json* value(json v) {
+        if (open_.empty()) return &(*root_ = std::move(v));
+        json& parent = *open_.back();
+        if (parent.is_object()) return &(parent[key_] = std::move(v));
+        parent.push_back(std::move(v));
+        return &parent.back();
+    }
+    void open(json v) { open_.push_back(value(std::move(v))); }
+    void close() { open_.pop_back(); }
+
+  private:
+    json* root_;
+    std::vector<json*> open_;  // a parent does not grow while a child is open, so the pointers hold
+    std::string key_;
+};
+
+/// Receives the events of nlohmann's parser. The path is tracked only as far as it tells vocabulary and merges apart.
+class Handler : public json::json_sax_t {
+  public:
+    explicit Handler(TokenizerFile& file) : file_(file), tree_(file.tree) {}
+
+    bool null() override { return plain(nullptr); }
+    bool boolean(bool v) override { return plain(v); }
+    bool number_integer(int64_t v) override { return state_ == State::Vocab ? token_id(v) : plain(v); }
+    bool number_unsigned(uint64_t v) override {
+        if (state_ == State::Vocab) return token_id(v > INT64_MAX ? INT64_MAX : static_cast<int64_t>(v));
+        return plain(v);
+    }
+    bool number_float(double v, const std::string&) override { return plain(v); }
+    bool binary(binary_t&) override { return plain(nullptr); }
+    bool string(std::string& v) override {
+        if (state_ == State::Merges) return merge_text(v);
+        if (state_ == State::MergePair) return merge_side(v);
+        return plain(v);
+    }
+
+    bool start_object(size_t) override {
+        enter();
+        if (depth_ == 3 && in_model_ && key_ == "vocab") {
+            state_ = State::Vocab;
+        } else {
+            require_tree("an object");
+            if (state_ == State::Tree) tree_.open(json::object());
+        }
+        return true;
+    }
+    bool end_object() override {
+        if (state_ == State::Vocab)
+            state_ = State::Tree;
+        else if (state_ == State::Tree)
+            tree_.close();
+        leave();
+        return true;
+    }
+    bool start_array(size_t) override {
+        enter();
+        if (depth_ == 3 && in_model_ && key_ == "merges") {
+            state_ = State::Merges;
+        } else if (depth_ == 3 && in_model_ && key_ == "vocab") {
+            state_ = State::Scores;
+            file_.has_scores = true;
+        } else if (state_ == State::Merges) {
+            state_ = State::MergePair;
+            sides_.clear();
+        } else {
+            require_tree("a list");
+            if (state_ == State::Tree) tree_.open(json::array());
+        }
+        return true;
+    }
+    bool end_array() override {
+        if (state_ == State::MergePair)
+            end_pair();
+        else if (depth_ == 3 && state_ != State::Tree)
+            state_ = State::Tree;
+        else if (state_ == State::Tree)
+            tree_.close();
+        leave();
+        return true;
+    }
+    bool key(std::string& k) override {
+        if (state_ == State::Vocab) {
+            token_ = keep(k);
+            return true;
+        }
+        if (depth_ == 1) in_model_ = k == "model";
+        if (depth_ == 2) key_ = k;
+        if (state_ == State::Tree) tree_.key(k);
+        return true;
+    }
+    bool parse_error(size_t position, const std::string&, const json::exception& e) override {
+        fail(ErrorKind::CorruptFile, "tokenizer.json: not valid JSON at byte {}: {}", position, e.what());
+    }
+
+  private:
+    enum class State { Tree, Vocab, Scores, Merges, MergePair };
+
+    void enter() { require(++depth_ <= kMaxDepth, ErrorKind::CorruptFile, "tokenizer.json: nested too deeply"); }
+    void leave() { --depth_; }
+
+    void require_tree(std::string_view what) const {
+        require(state_ == State::Tree || state_ == State::Scores, ErrorKind::CorruptFile,
+                "tokenizer.json: {} inside model.{}", what, state_ == State::Vocab ? "vocab" : "merges");
+    }
+    template <class T>
+    bool plain(T&& v) {
+        require_tree("an unexpected value");
+        if (state_ == State::Tree) tree_.value(json(std::forward<T>(v)));
+        return true;
+    }
+    TokenizerFile::Span keep(std::string_view s) {
+        file_.arena += s;
+        return {file_.arena.size() - s.size(), s.size()};
+    }
+    bool token_id(int64_t id) {
+        file_.vocab.push_back({token_.offset, token_.size, id});
+        return true;
+    }
+    bool merge_text(std::string_view s) {
+        if (s.starts_with("#version")) return true;
+        const size_t space = s.find(' ');
+        require(space != s.npos && s.find(' ', space + 1) == s.npos, ErrorKind::CorruptFile,
+                "tokenizer.json: merge '{}' is not two tokens with a space between", s);
+        const auto left = keep(s.substr(0, space)), right = keep(s.substr(space + 1));
+        file_.merges.push_back({left, right});
+        return true;
+    }
+    bool merge_side(std::string_view s) {
+        sides_.push_back(keep(s));
+        return true;
+    }
+    void end_pair() {
+        require(sides_.size() == 2, ErrorKind::CorruptFile, "tokenizer.json: merge {} has {} tokens, not 2",
+                file_.merges.size(), sides_.size());
+        file_.merges.push_back({sides_[0], sides_[1]});
+        state_ = State::Merges;
+    }
+
+    TokenizerFile& file_;
+    TreeBuilder tree_;
+    State state_ = State::Tree;
+    size_t depth_ = 0;       // open objects and arrays; 3 within model.vocab
+    bool in_model_ = false;  // below the key "model" of the outermost object
+    std::string key_;        // the last key at depth 2
+    TokenizerFile::Span token_;
+    std::vector<TokenizerFile::Span> sides_;
+};
+
+}  // namespace
+
+TokenizerFile TokenizerFile::parse(std::string_view text) {
+    TokenizerFile file;
+    Handler handler(file);
+    json::sax_parse(text.begin(), text.end(), &handler);
+    require(file.tree.is_object(), ErrorKind::CorruptFile, "tokenizer.json: is {}, not an object",
+            file.tree.type_name());
+    return file;
+}
+
+}  // namespace llm

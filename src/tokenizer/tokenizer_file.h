@@ -1,0 +1,36 @@
+#pragma once
+// Reads tokenizer.json. Such a file has 8 to 30 MB, nearly all of it vocabulary and merges: those two are taken from
+// the parser's events into flat arrays; everything else becomes a small JSON tree.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/tokenizer/vocab.h"
+
+namespace llm {
+
+struct TokenizerFile {
+    /// A piece of `arena`.
+    struct Span {
+        size_t offset = 0, size = 0;
+    };
+    struct Merge {
+        Span left, right;
+    };
+
+    nlohmann::json tree;              ///< the whole file without model.vocab and model.merges
+    std::string arena;                ///< spellings of vocabulary and merges
+    std::vector<Vocab::Entry> vocab;  ///< model.vocab, where it is an object of ids
+    std::vector<Merge> merges;        ///< model.merges, written as "a b" or as ["a", "b"]
+    bool has_scores = false;          ///< model.vocab is a list of [token, score]
+
+    std::string_view text(Span s) const { return std::string_view(arena).substr(s.offset, s.size); }
+
+    /// Throws corrupt_file with the parser's position and reason.
+    static TokenizerFile parse(std::string_view text);
+};
+
+}  // namespace llm

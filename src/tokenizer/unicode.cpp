@@ -1,0 +1,138 @@
+#include "src/tokenizer/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ggmlx/core/error.h"
+#include "src/tokenizer/utf8.h"
+
+namespace llm {
+namespace {
+
+using ggmlx::ErrorKind;
+using ggmlx::require;
+
+utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+
+/// The symbols that are Alphabetic: circled and squared Latin letters.
+bool is_letter_symbol(char32_t c) {
+    return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
+           (c >= 0x1F170 && c <= 0x1F189);
+}
+
+int combining_class(utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; }
+
+/// Puts runs of combining marks into canonical order: stable, by class.
+void sort_marks(std::vector<utf8proc_int32_t>& chars) {
+    const auto is_starter = [](utf8proc_int32_t c) { return combining_class(c) == 0; };
+    const auto by_class = [](utf8proc_int32_t a, utf8proc_int32_t b) {
+        return combining_class(a) < combining_class(b);
+    };
+    for (auto at = chars.begin(); at != chars.end();) {
+        const auto first = std::find_if_not(at, chars.end(), is_starter);
+        at = std::find_if(first, chars.end(), is_starter);
+        if (at - first > 1) std::stable_sort(first, at, by_class);
+    }
+}
+
+void append_decomposed(std::vector<utf8proc_int32_t>& out, std::string_view text, utf8proc_option_t options) {
+    utf8proc_int32_t parts[32];  // the longest decomposition has 18
+    for (size_t at = 0; at < text.size();) {
+        const CodePoint c = code_point_at(text, at);
+        at += c.size;
+        int last_boundary_class = 0;
+        const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts, std::size(parts), options,
+                                               &last_boundary_class);
+        require(n > 0 && n <= std::ssize(parts), ErrorKind::InvalidArgument, "cannot decompose U+{:04X}",
+                static_cast<uint32_t>(c.value));
+        out.insert(out.end(), parts, parts + n);
+    }
+}
+
+/// Normalizes text without looking for parts that need no work.
+std::string normalize_all(std::string_view text, NormalForm form) {
+    const bool compatible = form == NormalForm::Nfkc || form == NormalForm::Nfkd;
+    const bool compose = form == NormalForm::Nfc || form == NormalForm::Nfkc;
+    const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
+    std::vector<utf8proc_int32_t> chars;
+    append_decomposed(chars, text, options);
+    sort_marks(chars);
+    auto n = std::ssize(chars);
+    if (compose)
+        n = utf8proc_normalize_utf32(chars.data(), n,
+                                     static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    require(n >= 0, ErrorKind::InvalidArgument, "cannot normalize text: {}", utf8proc_errmsg(n));
+    std::string out;
+    for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8(out, static_cast<char32_t>(chars[static_cast<size_t>(i)]));
+    return out;
+}
+
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+}  // namespace
+
+bool is_white_space(char32_t c) {
+    if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
+    if (c == 0x85) return true;
+    const auto k = category(c);
+    return k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP;
+}
+
+bool is_numeric(char32_t c) {
+    if (c < 0x80) return c >= '0' && c <= '9';
+    const auto k = category(c);
+    return k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_NO;
+}
+
+bool is_punctuation(char32_t c) {
+    if (c < 0x80)
+        return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+    const auto k = category(c);
+    return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
+}
+
+bool is_word(char32_t c) {
+    const auto k = category(c);
+    const bool letter_or_mark = k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_ME;
+    return letter_or_mark || k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_PC ||
+           c == 0x200C || c == 0x200D || is_letter_symbol(c);
+}
+
+std::string to_lower(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t at = 0; at < text.size();) {
+        const CodePoint c = code_point_at(text, at);
+        at += c.size;
+        if (c.value == 0x130)  // the one character whose lower case is two: i and a dot above
+            out += "i\xCC\x87";
+        else
+            append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value))));
+    }
+    return out;
+}
+
+std::string normalize(std::string_view text, NormalForm form) {
+    // An ASCII character never changes, and nothing composes across it: only stretches without ASCII need work, each
+    // with the one ASCII character before it, onto which marks may compose.
+    std::string out;
+    out.reserve(text.size());
+    size_t done = 0;
+    for (size_t at = 0; at < text.size();) {
+        if (is_ascii(text[at])) {
+            ++at;
+            continue;
+        }
+        const size_t begin = at > done ? at - 1 : at;
+        while (at < text.size() && !is_ascii(text[at])) ++at;
+        out.append(text, done, begin - done);
+        out += normalize_all(text.substr(begin, at - begin), form);
+        done = at;
+    }
+    out.append(text, done);
+    return out;
+}
+
+}  // namespace llm

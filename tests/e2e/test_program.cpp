@@ -1,0 +1,263 @@
+// The real program: what it prints, and that wrong uses end in one line of error and the right exit code.
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convert/safetensors.h"
+#include "support.h"
+
+namespace e2e {
+namespace {
+
+using nlohmann::json;
+
+class Program : public testing::Test {
+  protected:
+    TempFolder folder_;
+    const std::string stories_ = convert(folder_, "stories260k", {});
+
+    /// A run that must fail: exit code and a piece of the message.
+    void expect_error(const std::vector<std::string>& arguments, int code, const std::string& piece) {
+        const auto r = run_program(arguments);
+        EXPECT_EQ(r.exit_code, code) << r.err;
+        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+        EXPECT_NE(r.err.find(piece), std::string::npos) << r.err;
+        EXPECT_EQ(r.out, "");
+    }
+    static json parse(const ProgramResult& r) {
+        EXPECT_EQ(r.exit_code, 0) << r.err;
+        return json::parse(r.out, nullptr, false);
+    }
+};
+
+TEST_F(Program, RunsFromBosWithoutAPrompt) {
+    const json expected = json::parse(std::ifstream(data_path("stories260k/expected.json")));
+    const json result = parse(run_program({"run", stories_, "--temp", "0", "-n", "256", "--ignore-eos", "--json"}));
+    EXPECT_EQ(result["prompt_ids"], expected["greedy"]["prompt_ids"]);
+    std::vector<int> ids = expected["greedy"]["ids"];
+    ids.erase(ids.begin());
+    EXPECT_EQ(result["ids"].get<std::vector<int>>(), ids);
+    std::string text = expected["greedy"]["text"];
+    text.erase(0, text.find_first_not_of(' '));  // the decoder drops the space at the start of a text
+    EXPECT_EQ(result["text"], text);
+    EXPECT_EQ(result["stop_reason"], "length");
+    EXPECT_EQ(result["timings"]["predicted_n"], 256);
+}
+
+TEST_F(Program, ReadsThePromptFromWhereverItIsGiven) {
+    const std::string text = "Once upon a time";
+    const std::string file = folder_.file("prompt.txt"), ids_file = folder_.file("ids.json");
+    std::ofstream(file) << text;
+    const std::vector<std::string> common{"run", stories_, "--temp", "0", "-n", "20", "--json"};
+    const auto with = [&](std::vector<std::string> more, const std::string& stdin_text = "") {
+        std::vector<std::string> all = common;
+        all.insert(all.end(), more.begin(), more.end());
+        return parse(run_program(all, stdin_text));
+    };
+    const json plain = with({"-p", text});
+    std::ofstream(ids_file) << plain["prompt_ids"];
+    EXPECT_EQ(plain["prompt_ids"][0], 1);
+    for (const json& other : {with({"-f", file}), with({"--ids", ids_file}), with({}, text), with({"-p", "-"}, text),
+                              with({"-e", "-p", "Once\\x20upon a time"})}) {
+        EXPECT_EQ(other["prompt_ids"], plain["prompt_ids"]);
+        EXPECT_EQ(other["ids"], plain["ids"]);
+        EXPECT_EQ(other["text"], plain["text"]);
+    }
+    const json without_bos = with({"--no-bos", "-p", text});
+    EXPECT_EQ(without_bos["prompt_ids"].size() + 1, plain["prompt_ids"].size());
+}
+
+TEST_F(Program, StreamsPlainTextToStdoutAndNotesToStderr) {
+    const auto r = run_program({"run", stories_, "-p", "Once upon a", "--temp", "0", "-n", "4"});
+    EXPECT_EQ(r.exit_code, 0);
+    EXPECT_EQ(r.out, " time, there was");
+    EXPECT_NE(r.err.find("answer: 4 tokens"), std::string::npos) << r.err;
+    const auto quiet = run_program({"run", stories_, "-p", "Once upon a", "--temp", "0", "-n", "4", "-q"});
+    EXPECT_EQ(quiet.err, "");
+}
+
+TEST_F(Program, DrawsTheSameTokensForTheSameSeed) {
+    const auto draw = [&](const char* seed) {
+        return parse(run_program({"run", stories_, "-s", seed, "-n", "40", "--temp", "1.5", "--json"}))["ids"];
+    };
+    EXPECT_EQ(draw("7"), draw("7"));
+    EXPECT_NE(draw("7"), draw("8"));
+}
+
+TEST_F(Program, EvalSavesLogitsAndNamedValues) {
+    const std::string ids = folder_.file("ids.json"), out = folder_.file("logits.safetensors"),
+                      dump = folder_.file("dump.safetensors");
+    std::ofstream(ids) << "[1, 403, 407, 261]";
+    const json result = parse(run_program({"eval", stories_, "--ids", ids, "--last", "3", "--logits", out, "--dump",
+                                           "blk.4.out=" + dump, "-ub", "2", "--json"}));
+    EXPECT_EQ(result["n_tokens"], 4);
+    EXPECT_EQ(result["top"].size(), 3u);
+    const auto logits = convert::SafetensorsFile::open(out);
+    ASSERT_NE(logits.find("logits"), nullptr);
+    EXPECT_EQ(logits.find("logits")->shape, (std::vector<int64_t>{3, 512}));
+    const auto values = convert::SafetensorsFile::open(dump);
+    ASSERT_NE(values.find("blk.4.out"), nullptr);
+    EXPECT_EQ(values.find("blk.4.out")->shape, (std::vector<int64_t>{4, 64}));
+
+    const llm::Model model = llm::Model::open(stories_);
+    llm::EngineOptions options = exact_options();
+    options.max_outputs = 3;
+    const auto expected = prompt_logits(model, options, std::vector<llm::TokenId>{1, 403, 407, 261}, 3);
+    const auto bytes = logits.data(*logits.find("logits"));
+    ASSERT_EQ(bytes.size(), expected.size() * sizeof(float));
+    EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), bytes.size()), 0);
+}
+
+TEST_F(Program, PerplexityPrintsTheGoldenNumbers) {
+    const json expected = json::parse(std::ifstream(data_path("stories260k/expected.json")));
+    for (const auto& entry : expected["perplexity"]) {
+        const std::string ids = folder_.file("ids.json");
+        std::ofstream(ids) << entry["ids"];
+        const auto n = entry["ids"].size() - 1;
+        const json r = parse(run_program({"perplexity", stories_, "--ids", ids, "-c", std::to_string(n), "--json"}));
+        EXPECT_NEAR(r["nll"].get<double>(), entry["nll_per_token"].get<double>(), 2e-5);
+        EXPECT_NEAR(r["perplexity"].get<double>(), entry["ppl"].get<double>(), 1e-3);
+        EXPECT_EQ(r["tokens"], n);
+    }
+    const json& first = expected["perplexity"][0];
+    const std::string text = folder_.file("text.txt");
+    std::ofstream(text) << first["text"].get<std::string>();
+    const json r = parse(run_program(
+        {"perplexity", stories_, "-f", text, "--bos", "-c", std::to_string(first["ids"].size() - 1), "--json"}));
+    EXPECT_NEAR(r["nll"].get<double>(), first["nll_per_token"].get<double>(), 2e-5);
+}
+
+TEST_F(Program, TokenizesFromAModelAFolderOrATokenizerFile) {
+    const json expected = json::parse(std::ifstream(data_path("stories260k/expected.json")));
+    for (const auto& c : expected["tokenizer_cases"]) {
+        const std::string text = c["text"];
+        for (const std::string& source :
+             {stories_, data_path("stories260k"), data_path("stories260k/tokenizer.json")}) {
+            const json r = parse(run_program({"tokenize", source, "--json"}, text));
+            EXPECT_EQ(r["ids"], c["ids"]) << source << ": " << text;
+        }
+    }
+    const auto r = run_program({"tokenize", stories_, "Zoo", "--ids-only"});
+    EXPECT_EQ(json::parse(r.out), expected["tokenizer_cases"][1]["ids"]) << r.out;
+}
+
+TEST_F(Program, ListsDevices) {
+    const json devices = parse(run_program({"devices", "--json"}));
+    ASSERT_EQ(devices.size(), 3u);
+    EXPECT_EQ(devices[0]["name"], "cpu");
+    EXPECT_EQ(devices[2]["name"], "ref1");
+    EXPECT_GT(devices[0]["free_bytes"], 0);
+}
+
+TEST_F(Program, PlansAModelAndABareConfigAlike) {
+    const json from_model = parse(run_program({"plan", stories_, "-c", "256", "--json"}));
+    const json from_config =
+        parse(run_program({"plan", data_path("stories260k/config.json"), "--type", "f32", "-c", "256", "--json"}));
+    // 5 layers, K and V, 256 tokens, 4 heads of 8 values of 4 bytes
+    EXPECT_EQ(from_model["devices"][0]["kv_bytes"], 5 * 2 * 256 * 4 * 8 * 4);
+    EXPECT_GT(from_model["devices"][0]["workspace_bytes"], 0);
+    EXPECT_EQ(from_model["devices"][1]["total_bytes"], 0);
+    EXPECT_EQ(from_model["switches_per_token"], 0);
+    auto without = [](json plan) {
+        for (auto& d : plan["devices"]) d.erase("free_bytes");
+        plan.erase("assumption");
+        std::vector<json> tensors = plan["tensors"];
+        std::sort(tensors.begin(), tensors.end(), [](const json& a, const json& b) { return a["name"] < b["name"]; });
+        plan["tensors"] = tensors;
+        return plan;
+    };
+    EXPECT_EQ(without(from_model)["devices"][0]["dense_bytes"], without(from_config)["devices"][0]["dense_bytes"]);
+    EXPECT_EQ(without(from_model)["tensors"].size(), without(from_config)["tensors"].size());
+}
+
+TEST_F(Program, PlanSaysWhichRuleDecidedAndHintsAtRulesThatCostMoreThanTheyBring) {
+    const json plan =
+        parse(run_program({"plan", stories_, "-ot", "ffn_norm=ref0", "-ot", "blk\\.0\\.ffn=ref1", "--json"}));
+    ASSERT_EQ(plan["rules"].size(), 2u);
+    EXPECT_EQ(plan["rules"][0]["matched"], 5);
+    EXPECT_EQ(plan["rules"][0]["decided"], 5);
+    EXPECT_EQ(plan["rules"][0]["bytes"], 5 * 64 * 4);
+    EXPECT_EQ(plan["rules"][1]["matched"], 4);
+    EXPECT_EQ(plan["rules"][1]["decided"], 3) << "ffn_norm was decided by the first rule";
+    for (const auto& t : plan["tensors"])
+        if (t["name"] == "blk.0.ffn_up.weight") {
+            EXPECT_EQ(t["device"], "ref1");
+            EXPECT_EQ(t["rule"], "blk\\.0\\.ffn=ref1");
+        }
+    EXPECT_GE(plan["switches_per_token"], 10);
+    ASSERT_EQ(plan["hints"].size(), 1u);
+    EXPECT_NE(plan["hints"][0].get<std::string>().find("rule ffn_norm=ref0 moves 5 small tensors"), std::string::npos)
+        << plan["hints"][0];
+    const json none = parse(run_program({"plan", stories_, "-ot", "blk\\.[01]\\..*=ref0", "--json"}));
+    EXPECT_EQ(none["hints"].size(), 0u);
+}
+
+TEST_F(Program, ChatsThroughAPipe) {
+    const auto r =
+        run_program({"chat", stories_, "--temp", "0", "-n", "4"}, "Once upon a\n/reset\nOnce upon a\n/exit\nx\n");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(r.out, " time, there was\n time, there was\n");
+}
+
+TEST_F(Program, ChatGoesOnFromASavedConversation) {
+    const std::string saved = folder_.file("chat.json");
+    const auto first =
+        run_program({"chat", stories_, "--temp", "0", "-n", "4"}, "Once upon a\n/save " + saved + "\n, a dog\n");
+    const auto second = run_program({"chat", stories_, "--temp", "0", "-n", "4"}, "/load " + saved + "\n, a dog\n");
+    EXPECT_EQ(second.exit_code, 0) << second.err;
+    const auto last_line = [](const std::string& text) { return text.substr(text.rfind('\n', text.size() - 2) + 1); };
+    EXPECT_EQ(last_line(second.out), last_line(first.out));
+
+    std::ifstream in(saved);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    for (size_t n = 0; n + 2 < text.size(); n += 7) {
+        std::ofstream(saved) << text.substr(0, n);
+        const auto r = run_program({"chat", stories_}, "/load " + saved + "\n");
+        EXPECT_EQ(r.exit_code, 1) << n;
+        EXPECT_NE(r.err.find("damaged"), std::string::npos) << r.err;
+    }
+}
+
+TEST_F(Program, EndsWithOneLineOfErrorWhenUsedWrongly) {
+    expect_error({"run"}, 2, "no model");
+    expect_error({"run", folder_.file("absent.ggmx"), "-p", "x"}, 1, "absent.ggmx");
+    expect_error({"run", data_path("stories260k"), "-p", "x"}, 1, "ggmlx convert");
+    expect_error({"run", stories_, "--no-such-flag"}, 2, "--no-such-flag");
+    expect_error({"run", stories_, "-p", "x", "-f", "y"}, 2, "one of -p, -f and --ids");
+    expect_error({"run", stories_, "-f", folder_.file("absent.txt")}, 1, "absent.txt");
+    expect_error({"run", stories_, "-c", "513", "-p", "x"}, 1, "512");
+    expect_error({"run", stories_, "-c", "4", "-p", "Once upon a time, there was"}, 1, "context of 4");
+    expect_error({"run", stories_, "-ctk", "q4_k", "-p", "x"}, 1, "--cache-type-k");
+    expect_error({"run", stories_, "-ctv", "nonsense", "-p", "x"}, 2, "nonsense");
+    expect_error({"run", stories_, "-ot", "attn_q=cuda7", "-p", "x"}, 1, "cuda7");
+    expect_error({"run", stories_, "-ot", "attn_qq=cpu", "-p", "x"}, 1, "attn_qq");
+    expect_error({"run", stories_, "-ot", "blk.(=cpu", "-p", "x"}, 1, "blk.(");
+    expect_error({"run", stories_, "--isa", "mmx", "-p", "x"}, 1, "mmx");
+    expect_error({"run", stories_, "--top-p", "2", "-p", "x"}, 2, "--top-p");
+    expect_error({"run", stories_, "-l", "5*3", "-p", "x"}, 2, "5*3");
+    expect_error({"eval", stories_, "-p", "x", "--last", "9"}, 1, "--last 9");
+    expect_error({"eval", stories_, "-p", "x", "--dump", "blk.0.fn_out=x"}, 1, "fn_out");
+    expect_error({"eval", stories_, "-p", "x", "--dump", "nothing"}, 2, "NAME=OUT");
+    expect_error({"perplexity", stories_}, 2, "-f");
+    expect_error({"tokenize", folder_.file("absent.json"), "x"}, 1, "absent.json");
+    expect_error({"plan", folder_.file("absent.json")}, 1, "absent.json");
+}
+
+TEST_F(Program, RefusesIdsThatAreNoTokens) {
+    const std::string ids = folder_.file("ids.json");
+    for (const char* text : {"[1, 512]", "[1, -1]", "[1, 1.5]", "{}", "[\"a\"]", "[", "[]", "[1e99]"}) {
+        std::ofstream(ids) << text;
+        const auto r = run_program({"eval", stories_, "--ids", ids});
+        EXPECT_EQ(r.exit_code, 1) << text;
+        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+    }
+}
+
+TEST_F(Program, WarnsOfFlagsWithoutEffect) {
+    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-mmap"});
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_NE(r.err.find("without effect in this version: --no-mmap, -ngl"), std::string::npos) << r.err;
+}
+
+}  // namespace
+}  // namespace e2e

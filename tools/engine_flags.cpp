@@ -1,0 +1,86 @@
+#include "tools/engine_flags.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ggmlx/core/dtype.h"
+#include "tools/progress.h"
+
+namespace cli {
+namespace {
+
+constexpr IntRange kPositive{1, 1 << 30};
+
+std::optional<ggmlx::DType> cache_type(const char* flag, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    const auto dtype = ggmlx::dtype_from_name(text);
+    if (!dtype) throw UsageError(fmt::format("{}: \"{}\" is none of f32, f16, bf16, f8_e4m3", flag, text));
+    return dtype;
+}
+
+}  // namespace
+
+void add_engine_flags(Args& args, EngineFlags& flags) {
+    args.option("-c,--ctx-size", flags.n_ctx, {0, 1 << 30},
+                "context in tokens; 0: the model's, at most 32768 (the default)");
+    args.option("-t,--threads", flags.n_threads, {0, 4096}, "threads; 0: one per physical core (the default)");
+    args.option("-b,--batch-size", flags.batch, kPositive, "tokens handed in at once (2048)");
+    args.option("-ub,--ubatch-size", flags.ubatch, kPositive, "most tokens computed in one step (512)");
+    args.option("--isa", flags.isa, "NAME", "instruction set of the kernels: scalar, avx2, avx512 …; also GGMLX_ISA");
+    args.option("-ot,--override-tensor", flags.rules, "RULES",
+                "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
+    args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
+                "type of cached keys: f32, f16, bf16, f8_e4m3 (f16; f32 for f32 models)");
+    args.option("-ctv,--cache-type-v", flags.cache_v, "TYPE", "type of cached values, likewise");
+}
+
+llm::EngineOptions engine_options(const EngineFlags& flags) {
+    llm::EngineOptions options;
+    options.n_ctx = flags.n_ctx;
+    options.max_batch = std::min(flags.batch, flags.ubatch);
+    options.devices.n_threads = static_cast<int>(flags.n_threads);
+    options.devices.isa = flags.isa;
+    options.cache_k = cache_type("--cache-type-k", flags.cache_k);
+    options.cache_v = cache_type("--cache-type-v", flags.cache_v);
+    for (const std::string& argument : flags.rules)
+        for (auto& rule : ggmlx::parse_rules(argument)) options.rules.push_back(std::move(rule));
+    return options;
+}
+
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common) {
+    Progress progress("loading", !common.quiet);
+    options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    return llm::Engine(model, options);
+}
+
+void print_engine(const llm::Engine& engine, const Common& common) {
+    if (common.quiet) return;
+    for (const std::string& text : engine.notes()) note("note: " + text);
+    if (!common.verbose) return;
+    for (const llm::DeviceUse& d : engine.device_use())
+        if (d.weight_bytes + d.cache_bytes + d.workspace_bytes > 0)
+            note(fmt::format("{}: weights {}, KV cache {}, workspace {}; {}", d.name, human_bytes(d.weight_bytes),
+                             human_bytes(d.cache_bytes), human_bytes(d.workspace_bytes), d.description));
+}
+
+void ForeignFlags::add_to(Args& args) {
+    constexpr const char* kHelp = "accepted for llama.cpp's sake, without effect";
+    for (Switch& s : switches_) args.flag(s.names, s.given, kHelp);
+    for (Option& o : options_) args.option(o.names, o.value, "X", kHelp);
+}
+
+std::string ForeignFlags::warning() const {
+    std::string given;
+    const auto add = [&](const char* names) { given += (given.empty() ? "" : ", ") + std::string(names); };
+    for (const Switch& s : switches_)
+        if (s.given) add(s.names);
+    for (const Option& o : options_)
+        if (!o.value.empty()) add(o.names);
+    return given.empty() ? "" : fmt::format("warning: without effect in this version: {}", given);
+}
+
+void note(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+
+}  // namespace cli

@@ -1,0 +1,62 @@
+#pragma once
+// Flags of every command that runs or plans a model: context, threads, batch, placement, cache types.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/session/engine.h"
+#include "tools/args.h"
+
+namespace cli {
+
+/// The flags' values as written; declare with add_engine_flags, then read with engine_options.
+struct EngineFlags {
+    int64_t n_ctx = 0;
+    int64_t n_threads = 0;
+    int64_t batch = 2048;
+    int64_t ubatch = 512;
+    std::string isa;
+    std::vector<std::string> rules;
+    std::string cache_k, cache_v;
+};
+void add_engine_flags(Args& args, EngineFlags& flags);
+/// Throws UsageError for an unknown cache type; ggmlx::parse_rules' errors for rules.
+llm::EngineOptions engine_options(const EngineFlags& flags);
+
+/// Loads a model, with a progress line for people.
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common);
+/// Notes of the plan on stderr; with -v also what every device holds.
+void print_engine(const llm::Engine& engine, const Common& common);
+
+/// Flags that llama.cpp has and that mean nothing here: accepted, so that command lines can be carried over.
+class ForeignFlags {
+  public:
+    void add_to(Args& args);
+    /// One line that names those that were given; empty if none were.
+    std::string warning() const;
+
+  private:
+    struct Switch {
+        const char* names;
+        bool given = false;
+    };
+    struct Option {
+        const char* names;
+        std::string value = {};
+    };
+    std::vector<Switch> switches_{{"--no-warmup"},    {"--mmap"},  {"--no-mmap"},       {"--mlock"},
+                                  {"--swa-full"},     {"--jinja"}, {"-nr,--no-repack"}, {"-cb,--cont-batching"},
+                                  {"-cmoe,--cpu-moe"}};
+    std::vector<Option> options_{{"-sm,--split-mode"},
+                                 {"-fa,--flash-attn"},
+                                 {"-ngl,--n-gpu-layers,--gpu-layers"},
+                                 {"-ncmoe,--n-cpu-moe"},
+                                 {"-fit,--fit"}};
+};
+
+/// Prints a note to stderr.
+void note(const std::string& text);
+
+}  // namespace cli
