@@ -27,14 +27,14 @@ std::vector<TensorToWrite> awkward_tensors() {
     for (uint32_t id = 0; id < kDTypeCount; ++id) {
         const DType dtype = *dtype_from_id(id);
         for (const Shape& shape :
-             {Shape{1, 64}, {17, 100}, {3, 172}, {2, 256}, {17, 512}, {3, 17, 256}, {2, 3, 5, 256}}) {
+             {Shape{1, 64}, {17, 100}, {3, 172}, {2, 256}, {17, 256}, {3, 17, 32}, {2, 3, 512}, {2, 3, 5, 256}}) {
             if (storable_type(dtype, shape[-1]) != dtype) continue;
             const Role role = shape.rank() == 3 ? Role::Expert : Role::Dense;
             tensors.push_back({std::string(name(dtype)) + shape.to_string(), dtype, role, shape});
         }
     }
     tensors.push_back({"f32 vector", DType::F32, Role::Norm, {7}});
-    tensors.push_back({"padded experts", DType::Q8_0, Role::Expert, {2, 481, 512}});  // slices of 269824 bytes
+    tensors.push_back({"padded experts", DType::F32, Role::Expert, {2, 129, 512}});  // slices of 264192 bytes
     return tensors;
 }
 
