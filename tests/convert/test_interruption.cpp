@@ -72,7 +72,9 @@ TEST(Interruption, KilledConversionsLeaveNoModel) {
         }
         ++n_killed;
         EXPECT_FALSE(fs::exists(output)) << "killed after " << delay_ms << " ms";
-        if (fs::exists(partial)) EXPECT_THROW(ggmlx::ModelFile::open(partial), ggmlx::Error);
+        if (fs::exists(partial)) {
+            EXPECT_THROW(ggmlx::ModelFile::open(partial), ggmlx::Error);
+        }
     }
     EXPECT_GE(n_killed, 1);
     const ProgramRun again = run_ggmlx({"convert", folder.path(), "-o", output, "--type", "q6_k"});
