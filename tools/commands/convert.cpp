@@ -2,7 +2,7 @@
 
 #include "convert/convert.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
