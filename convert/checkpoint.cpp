@@ -1,6 +1,6 @@
 #include "convert/checkpoint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,7 @@
 #include "convert/tensor_map.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 

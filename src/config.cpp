@@ -1,6 +1,6 @@
 #include "src/config.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -185,16 +185,16 @@ void parse_layer_types(const std::vector<std::string>& types, int64_t window, Mo
 void parse_windows(const JsonFields& json, const Family& family, ModelConfig& c) {
     c.window.assign(static_cast<size_t>(c.n_layer), 0);
     if (family.window == Family::Window::None) return;
-    auto window = json.integer("sliding_window", kExtent);
+    int64_t window = json.integer("sliding_window", kExtent).value_or(0);
     if (family.window == Family::Window::AllLayers) {
         if (!json.has("sliding_window")) window = 4096;  // transformers' default for Mistral
-        std::fill(c.window.begin(), c.window.end(), window.value_or(0));
+        std::fill(c.window.begin(), c.window.end(), window);
         return;
     }
-    if (!json.boolean("use_sliding_window").value_or(false)) window.reset();
-    if (auto types = json.texts("layer_types")) return parse_layer_types(*types, window.value_or(0), c);
+    if (!json.boolean("use_sliding_window").value_or(false)) window = 0;
+    if (auto types = json.texts("layer_types")) return parse_layer_types(*types, window, c);
     const int64_t first = json.integer("max_window_layers", {0, kCount.max}).value_or(28);
-    for (int64_t il = first; il < c.n_layer; ++il) c.window[static_cast<size_t>(il)] = window.value_or(0);
+    for (int64_t il = first; il < c.n_layer; ++il) c.window[static_cast<size_t>(il)] = window;
 }
 
 void parse_biases(const JsonFields& json, const Family& family, ModelConfig& c) {

@@ -1,6 +1,6 @@
 #include "src/weights.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <unordered_map>

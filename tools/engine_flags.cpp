@@ -1,11 +1,12 @@
 #include "tools/engine_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "ggmlx/core/dtype.h"
+#include "tools/progress.h"
 
 namespace cli {
 namespace {
@@ -46,6 +47,22 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     for (const std::string& argument : flags.rules)
         for (auto& rule : ggmlx::parse_rules(argument)) options.rules.push_back(std::move(rule));
     return options;
+}
+
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common) {
+    Progress progress("loading", !common.quiet);
+    options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    return llm::Engine(model, options);
+}
+
+void print_engine(const llm::Engine& engine, const Common& common) {
+    if (common.quiet) return;
+    for (const std::string& text : engine.notes()) note("note: " + text);
+    if (!common.verbose) return;
+    for (const llm::DeviceUse& d : engine.device_use())
+        if (d.weight_bytes + d.cache_bytes + d.workspace_bytes > 0)
+            note(fmt::format("{}: weights {}, KV cache {}, workspace {}; {}", d.name, human_bytes(d.weight_bytes),
+                             human_bytes(d.cache_bytes), human_bytes(d.workspace_bytes), d.description));
 }
 
 void ForeignFlags::add_to(Args& args) {

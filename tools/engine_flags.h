@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/session/blueprint.h"
+#include "src/session/engine.h"
 #include "tools/args.h"
 
 namespace cli {
@@ -24,6 +24,11 @@ struct EngineFlags {
 void add_engine_flags(Args& args, EngineFlags& flags);
 /// Throws UsageError for an unknown cache type; ggmlx::parse_rules' errors for rules.
 llm::EngineOptions engine_options(const EngineFlags& flags);
+
+/// Loads a model, with a progress line for people.
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common);
+/// Notes of the plan on stderr; with -v also what every device holds.
+void print_engine(const llm::Engine& engine, const Common& common);
 
 /// Flags that llama.cpp has and that mean nothing here: accepted, so that command lines can be carried over.
 class ForeignFlags {

@@ -1,6 +1,6 @@
 #include "tools/json_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/line_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

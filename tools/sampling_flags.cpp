@@ -1,6 +1,6 @@
 #include "tools/sampling_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

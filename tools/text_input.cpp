@@ -1,6 +1,6 @@
 #include "tools/text_input.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,136 +1,16 @@
 #include "ggmlx/backend/executor.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <exception>
-#include <map>
-#include <mutex>
-#include <thread>
 
-#include "ggmlx/placement/arena.h"
+#include "ggmlx/backend/driver.h"
 
 namespace ggmlx {
-namespace {
-
-void pause_briefly() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-constexpr int kSpins = 4000;  // some tens of microseconds, then the kernel's futex
-
-/// Waits until the flag is no longer `old`: spins for a moment, then sleeps.
-void wait_while(const std::atomic<uint32_t>& flag, uint32_t old) {
-    for (int i = 0; i < kSpins; ++i) {
-        if (flag.load(std::memory_order_acquire) != old) return;
-        pause_briefly();
-    }
-    while (flag.load(std::memory_order_acquire) == old) flag.wait(old, std::memory_order_acquire);
-}
-
-void set_and_wake(std::atomic<uint32_t>& flag, uint32_t value) {
-    flag.store(value, std::memory_order_release);
-    flag.notify_all();
-}
-
-}  // namespace
-
-struct Program::Impl {
-    Plan plan;
-    std::vector<std::vector<OpCall>> calls;        ///< per segment
-    std::vector<std::vector<OpCall*>> call_lists;  ///< the same, as backends take them
-    std::unique_ptr<CallStatus[]> statuses;        ///< one per call, in the order of segments
-    std::vector<std::vector<int32_t>> device_segments;
-    std::unique_ptr<std::atomic<uint32_t>[]> done;  ///< per segment
-    std::atomic<bool> abandoned{false};             ///< a device failed: the others stop at their next segment
-    std::map<std::string, std::vector<std::byte>, std::less<>> inputs;
-    uint64_t bound_to = 0;  ///< the arenas' generation that the calls' pointers belong to
-};
 
 Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 const Plan& Program::plan() const { return impl_->plan; }
-
-namespace {
-
-/// Hands one device its segments of a step as the segments they wait for get done.
-class ProgramSource : public SegmentSource {
-  public:
-    ProgramSource(Program::Impl& program, DeviceId device)
-        : program_(program), list_(program.device_segments[static_cast<size_t>(device)]) {}
-
-    std::span<OpCall* const> next() noexcept override {
-        if (next_ > 0) set_and_wake(program_.done[static_cast<size_t>(list_[next_ - 1])], 1);
-        if (next_ == list_.size()) return {};
-        const auto segment = static_cast<size_t>(list_[next_++]);
-        for (int32_t other : program_.plan.segments[segment].waits)
-            wait_while(program_.done[static_cast<size_t>(other)], 0);
-        if (program_.abandoned.load(std::memory_order_acquire)) return {};
-        return program_.call_lists[segment];
-    }
-
-  private:
-    Program::Impl& program_;
-    const std::vector<int32_t>& list_;
-    size_t next_ = 0;
-};
-
-void abandon(Program::Impl& program) {
-    program.abandoned.store(true, std::memory_order_release);
-    for (size_t s = 0; s < program.plan.segments.size(); ++s) set_and_wake(program.done[s], 1);
-}
-
-/// The thread that drives one device: sleeps between steps, runs the device's segments of a step.
-class Driver {
-  public:
-    Driver(Backend& backend, DeviceId device) : backend_(backend), device_(device), thread_([this] { loop(); }) {}
-    ~Driver() {
-        program_ = nullptr;
-        set_and_wake(state_, kWork);
-    }
-    Driver(const Driver&) = delete;
-    Driver& operator=(const Driver&) = delete;
-
-    void start(Program::Impl& program) {
-        program_ = &program;
-        error_ = nullptr;
-        set_and_wake(state_, kWork);
-    }
-    /// Waits for the step's end; returns what was thrown, if anything.
-    std::exception_ptr finish() {
-        wait_while(state_, kWork);
-        return error_;
-    }
-
-  private:
-    static constexpr uint32_t kIdle = 0, kWork = 1;
-    Backend& backend_;
-    DeviceId device_;
-    Program::Impl* program_ = nullptr;
-    std::exception_ptr error_;
-    std::atomic<uint32_t> state_{kIdle};
-    std::jthread thread_;  // last: it uses the others
-
-    void loop() {
-        while (true) {
-            wait_while(state_, kIdle);
-            if (!program_) return;
-            try {
-                ProgramSource source(*program_, device_);
-                backend_.run(source);
-            } catch (...) {
-                error_ = std::current_exception();
-                abandon(*program_);
-            }
-            set_and_wake(state_, kIdle);
-        }
-    }
-};
-
-}  // namespace
 
 struct Executor::Impl {
     DeviceWeights& weights;

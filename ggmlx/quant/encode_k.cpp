@@ -28,10 +28,11 @@ struct Block4 {
 
 fit::Line search_line(const float* x) {
     const float low = std::min(0.0f, *std::min_element(x, x + kLen4)), high = *std::max_element(x, x + kLen4);
-    return fit::search_line<kLen4>(x, low, high, 0.025f, kCodes4, true);
+    return fit::LineSearch<kLen4>(x, kCodes4, 0.0f).best(low, high, 0.025f);
 }
 
-/// The nearest scale and minimum of each sub-block, or neighbours of them if those serve it better.
+/// The nearest scale and minimum of each sub-block, or neighbours of them if those serve it better: first of the
+/// scale, then of the minimum.
 void choose_subscales(const float* x, const fit::Line* wanted, Block4& block) {
     const float to_sc = fit::inverse(f16_to_f32(block.d)), to_mn = fit::inverse(f16_to_f32(block.dmin));
     block.error = 0.0f;
@@ -39,12 +40,14 @@ void choose_subscales(const float* x, const fit::Line* wanted, Block4& block) {
         const int sc = static_cast<int>(fit::code(wanted[b].scale * to_sc, 0.0f, 63.0f));
         const int mn = static_cast<int>(fit::code(-wanted[b].offset * to_mn, 0.0f, 63.0f));
         float best = INFINITY;
-        for (int s = std::max(sc - 1, 0); s <= std::min(sc + 1, 63); ++s)
-            for (int m = std::max(mn - 1, 0); m <= std::min(mn + 1, 63); ++m) {
-                const fit::Line line = block.line(s, m);
-                const float error = fit::squared_error<kLen4>(x + b * kLen4, line.scale, line.offset, kCodes4);
-                if (error < best) best = error, block.sc[b] = s, block.mn[b] = m;
-            }
+        auto consider = [&](int s, int m) {
+            if (s < 0 || s > 63 || m < 0 || m > 63) return;
+            const fit::Line line = block.line(s, m);
+            const float error = fit::squared_error<kLen4>(x + b * kLen4, line.scale, line.offset, kCodes4);
+            if (error < best) best = error, block.sc[b] = s, block.mn[b] = m;
+        };
+        for (int s : {sc, sc - 1, sc + 1}) consider(s, mn);
+        for (int m : {mn - 1, mn + 1}) consider(block.sc[b], m);
         block.error += best;
     }
 }

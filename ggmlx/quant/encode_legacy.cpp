@@ -35,7 +35,7 @@ void encode_row(const float* x, TileQ8_0& tile, int r) {
 void encode_row(const float* x, TileQ4_0& tile, int r) {
     constexpr fit::Codes range{-8.0f, 7.0f};
     const fit::Line whole_range{fit::extreme<kBlock>(x) / -8.0f, 0.0f};
-    const fit::Line searched{fit::best_scale<kBlock>(x, range, 0.80f, 0.04f, 12), 0.0f};
+    const fit::Line searched{fit::best_scale<kBlock>(x, range, 0.84f, 0.04f, 10), 0.0f};
     const HalfLine best = better(as_stored(x, whole_range, range), as_stored(x, searched, range));
     int8_t q[kBlock];
     fit::store_codes<kBlock>(x, f16_to_f32(best.scale), 0.0f, range, q);
@@ -49,7 +49,7 @@ void encode_row(const float* x, TileQ4_1& tile, int r) {
     const float low = *std::min_element(x, x + kBlock), high = *std::max_element(x, x + kBlock);
     const HalfLine whole_range = as_stored(x, {(high - low) / 15.0f, low}, range);
     const HalfLine best =
-        better(whole_range, as_stored(x, fit::search_line<kBlock>(x, low, high, 0.02f, range, false), range));
+        better(whole_range, as_stored(x, fit::LineSearch<kBlock>(x, range, INFINITY).best(low, high, 0.02f), range));
     int8_t q[kBlock];
     fit::store_codes<kBlock>(x, f16_to_f32(best.scale), f16_to_f32(best.offset), range, q);
     store_nibbles(q, tile.q, r);

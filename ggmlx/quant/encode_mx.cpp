@@ -55,10 +55,11 @@ template <class ErrorOf>
 int best_exponent(const float* x, int element_exponent, int first, int last, ErrorOf error_of) {
     const float largest = std::fabs(fit::extreme<kBlock>(x));
     if (largest == 0.0f) return 0;
-    const int base = std::clamp(std::ilogb(largest) - element_exponent + 127, 0, 254);
+    const int most = 254 - element_exponent;  // beyond it the largest element times the scale is no float32
+    const int base = std::clamp(std::ilogb(largest) - element_exponent + 127, 0, most);
     int best = base;
     float best_error = error_of(x, base, 1.0f);
-    for (int e = std::max(base + first, 0); e <= std::min(base + last, 254); ++e) {
+    for (int e = std::max(base + first, 0); e <= std::min(base + last, most); ++e) {
         const float error = error_of(x, e, std::ldexp(1.0f, e - base));
         if (error < best_error) best_error = error, best = e;
     }

@@ -110,40 +110,64 @@ struct Line {
     float scale = 0, offset = 0;
 };
 
-/// The best line through the codes that `start` gives. With non_positive the offset is at most zero.
-template <int N>
-Line refit(const float* x, float sum_x, Line start, Codes range, bool non_positive) {
-    const Sums s = sums<N>(x, inverse(start.scale), start.offset, range);
-    constexpr float n = N;
-    const float determinant = n * s.qq - s.q * s.q;
-    if (determinant <= 0.0f) return start;
-    Line line{(n * s.xq - s.q * sum_x) / determinant, (sum_x * s.qq - s.q * s.xq) / determinant};
-    if (non_positive && line.offset > 0.0f) line = {s.xq / s.qq, 0.0f};
-    return line.scale > 0.0f ? line : start;
-}
+/// A line and its squared error with the codes it was fitted to (the nearest codes can only be better).
+struct LineFit {
+    Line line;
+    float error = 0;
+};
 
-/// The line of smallest squared error among fits that start from ranges pulled in at either end (by up to three times
-/// `pull` of their width) and a few refits of the best. low, high: the range of x to start from.
+/// Fits lines to N values; works on their distance from the mean so that a large common offset costs no precision.
 template <int N>
-Line search_line(const float* x, float low, float high, float pull, Codes range, bool non_positive) {
-    constexpr int kSteps = 4, kRefits = 2;
-    float sum_x = 0.0f;
-    for (int i = 0; i < N; ++i) sum_x += x[i];
-    Line best{(high - low) / range.high, low};
-    float best_error = squared_error<N>(x, best.scale, best.offset, range);
-    auto consider = [&](const Line& start) {
-        const Line line = refit<N>(x, sum_x, start, range, non_positive);
-        const float error = squared_error<N>(x, line.scale, line.offset, range);
-        if (error < best_error) best_error = error, best = line;
-    };
-    for (int a = 0; a < kSteps; ++a)
-        for (int b = 0; b < kSteps; ++b) {
-            const float pulled_low = low + pull * static_cast<float>(a) * (high - low);
-            const float pulled_high = high - pull * static_cast<float>(b) * (high - low);
-            consider({(pulled_high - pulled_low) / range.high, pulled_low});
+class LineSearch {
+  public:
+    /// max_offset: the offset of a line is at most this.
+    LineSearch(const float* x, Codes range, float max_offset) : range_(range) {
+        float sum_x = 0.0f;
+        for (int i = 0; i < N; ++i) sum_x += x[i];
+        mean_ = sum_x / N;
+        max_offset_ = max_offset - mean_;
+        for (int i = 0; i < N; ++i) {
+            y_[i] = x[i] - mean_;
+            sum_y_ += y_[i];
+            sum_yy_ += y_[i] * y_[i];
         }
-    for (int i = 0; i < kRefits; ++i) consider(best);
-    return best;
-}
+    }
+
+    /// The best line among fits that start from the range [low, high] of x, pulled in at either end by up to three
+    /// times `pull` of its width, and a few refits of the best.
+    Line best(float low, float high, float pull) const {
+        constexpr int kSteps = 4, kRefits = 2;
+        const float width = high - low, first = low - mean_;
+        const Line whole{width / range_.high, first};
+        LineFit best{whole, squared_error<N>(y_, whole.scale, whole.offset, range_)};
+        auto consider = [&](const Line& start) {
+            const LineFit fit = refit(start);
+            if (fit.line.scale > 0.0f && fit.error < best.error) best = fit;
+        };
+        for (int a = 0; a < kSteps; ++a)
+            for (int b = 0; b < kSteps; ++b) {
+                const float pulled_low = pull * static_cast<float>(a), pulled_high = pull * static_cast<float>(b);
+                consider({width * (1.0f - pulled_low - pulled_high) / range_.high, first + width * pulled_low});
+            }
+        for (int i = 0; i < kRefits; ++i) consider(best.line);
+        return {best.line.scale, best.line.offset + mean_};
+    }
+
+  private:
+    /// Least squares over the codes that `start` gives.
+    LineFit refit(const Line& start) const {
+        const Sums s = sums<N>(y_, inverse(start.scale), start.offset, range_);
+        const float determinant = N * s.qq - s.q * s.q;
+        if (determinant <= 0.0f) return {};
+        Line line{(N * s.xq - s.q * sum_y_) / determinant, (sum_y_ * s.qq - s.q * s.xq) / determinant};
+        if (line.offset > max_offset_) line = {(s.xq - max_offset_ * s.q) / s.qq, max_offset_};
+        const float a = line.scale, b = line.offset;
+        return {line, sum_yy_ - 2.0f * (a * s.xq + b * sum_y_) + a * a * s.qq + 2.0f * a * b * s.q + N * b * b};
+    }
+
+    Codes range_;
+    float mean_ = 0, max_offset_ = 0, sum_y_ = 0, sum_yy_ = 0;
+    float y_[N];
+};
 
 }  // namespace ggmlx::fit

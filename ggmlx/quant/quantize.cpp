@@ -11,7 +11,7 @@
 namespace ggmlx {
 namespace {
 
-/// The largest magnitude that a type holds: float16 scales and float16 itself end at 65504.
+/// The largest magnitude that a type holds: float16 scales and float16 itself end at 65504, float32 below 2^128.
 float largest_value(DType dtype) {
     constexpr float kF16Max = 65504.0f;
     switch (dtype) {
@@ -28,6 +28,10 @@ float largest_value(DType dtype) {
             return 63 * kF16Max;
         case DType::Q6_K:
             return 31 * 127 * kF16Max;
+        case DType::MXFP4:
+            return 0x1.8p127f;  // 6 * 2^125: beyond it the nearest element times scale is not finite
+        case DType::MXFP8:
+            return 0x1.cp127f;  // 448 * 2^119
         default:
             return FLT_MAX;
     }

@@ -1,6 +1,6 @@
 #pragma once
-// Bit layout of every block type, mirrored by gguf-like-spec/. Plain data: no inline function is reachable from here, so
-// code compiled for one instruction set or device may include it.
+// Bit layout of every block type, mirrored by gguf-like-spec/. Plain data: no inline function is reachable from here,
+// so code compiled for one instruction set or device may include it.
 //
 // A tile holds 16 rows ("output rows", index r) of one K block. Values lie in groups of four consecutive k, the groups
 // of the 16 rows side by side (64 bytes), so that four activation bytes serve 16 rows at once; the rows' scales lie

@@ -1,6 +1,6 @@
 #include "src/arch/blocks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "src/arch/dense.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "src/kv/paged_cache.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

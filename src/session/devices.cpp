@@ -1,6 +1,6 @@
 #include "src/session/devices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "ggmlx/backend/cpu/cpu_backend.h"
 #include "ggmlx/backend/reference_backend.h"

@@ -1,6 +1,6 @@
 #include "src/session/engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -61,7 +61,7 @@ Engine::Engine(const Model& model, const EngineOptions& options)
     weights_->load(model.file(), options.progress);
     weights_->allocate_states();
     executor_ = std::make_unique<ggmlx::Executor>(*weights_);
-    program(blueprint_.largest());
+    notes_ = program(blueprint_.largest()).plan().notes;
 }
 
 Engine::~Engine() = default;

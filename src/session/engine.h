@@ -74,6 +74,8 @@ class Engine {
     int64_t max_batch() const { return blueprint_.largest().n_tokens; }
     /// What each device holds.
     std::vector<DeviceUse> device_use() const;
+    /// What people should know of the plan: ops moved for lack of support, weights copied each step …
+    const std::vector<std::string>& notes() const { return notes_; }
     /// Bytes of the arenas of all devices.
     uint64_t workspace_bytes() const;
 
@@ -86,6 +88,7 @@ class Engine {
     std::unique_ptr<ggmlx::Executor> executor_;
     std::map<StepShape, ggmlx::Program> programs_;
     std::map<std::string, DumpedTensor, std::less<>> dumped_;
+    std::vector<std::string> notes_;
 
     PagedCache& cache() { return blueprint_.cache(); }
     void check(std::span<const BatchItem> batch) const;

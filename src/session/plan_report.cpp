@@ -1,6 +1,6 @@
 #include "src/session/plan_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

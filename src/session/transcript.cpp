@@ -1,6 +1,6 @@
 #include "src/session/transcript.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -40,7 +40,7 @@ TEST_P(Architecture, ContinuesGreedilyLikeTransformers) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, Architecture,
                          testing::Values("llama", "llama_bf16", "llama_untied", "llama_linear", "llama_sharded",
                                          "llama_k", "mistral", "qwen2", "qwen2_swa", "qwen3", "qwen3_yarn"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& fixture) { return fixture.param; });
 
 }  // namespace
 }  // namespace e2e

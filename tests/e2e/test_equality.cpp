@@ -1,7 +1,7 @@
 // One prompt, one result: whatever the batch, the chunks, the threads, the instruction set and the placement, logits
 // have the same bits.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <random>
 
@@ -123,7 +123,7 @@ TEST_P(Equality, AfterCuttingBackAndGoingOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Equality, testing::Values("llama_untied", "qwen2_swa", "qwen3_yarn"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& fixture) { return fixture.param; });
 
 /// The types that weights can have, on rows long enough for every block.
 class WeightTypes : public testing::TestWithParam<std::string> {};
@@ -147,7 +147,7 @@ TEST_P(WeightTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
 INSTANTIATE_TEST_SUITE_P(Types, WeightTypes,
                          testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q4_k", "q6_k", "mxfp4",
                                          "mxfp8"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& fixture) { return fixture.param; });
 
 class CacheTypes : public testing::TestWithParam<ggmlx::DType> {};
 
@@ -169,7 +169,7 @@ TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
 INSTANTIATE_TEST_SUITE_P(Types, CacheTypes,
                          testing::Values(ggmlx::DType::F32, ggmlx::DType::F16, ggmlx::DType::BF16,
                                          ggmlx::DType::F8_E4M3),
-                         [](const auto& info) { return std::string(ggmlx::name(info.param)); });
+                         [](const auto& one) { return std::string(ggmlx::name(one.param)); });
 
 }  // namespace
 }  // namespace e2e

@@ -1,7 +1,7 @@
 // ggmlx chat: a conversation in the terminal. The text so far is continued as it stands: what the user types is
 // appended to it and the model goes on from there.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,6 @@
 #include "tools/json_text.h"
 #include "tools/line_reader.h"
 #include "tools/model_path.h"
-#include "tools/progress.h"
 #include "tools/sampling_flags.h"
 #include "tools/text_input.h"
 
@@ -169,7 +168,8 @@ int run_chat(std::span<const std::string> arguments) {
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
     const llm::Model model(open_model(flags.model));
     const auto options = generate_options(flags.sampling, model.generation(), false);
-    llm::Engine engine(model, engine_options(flags.engine));
+    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.common);
+    print_engine(engine, flags.common);
     if (!flags.common.quiet && stdin_is_terminal()) note("/help lists what can be typed; Ctrl-D leaves");
     Chat(model, engine, options, flags.common).loop();
     return 0;

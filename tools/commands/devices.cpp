@@ -1,6 +1,6 @@
 // ggmlx devices: what placement rules can name on this machine.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/session/devices.h"
 #include "tools/args.h"

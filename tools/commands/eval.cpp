@@ -1,6 +1,6 @@
 // ggmlx eval: logits and named intermediate values of a prompt, for tests and for the curious.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>
@@ -118,7 +118,8 @@ int run_eval(std::span<const std::string> arguments) {
     if (options.n_ctx == 0) options.n_ctx = n_tokens;
     options.max_outputs = std::min(flags.last, options.max_batch);
     for (const DumpRequest& d : dumps) options.dumps.push_back(d.name);
-    llm::Engine engine(model, options);
+    llm::Engine engine = load_engine(model, options, flags.common);
+    print_engine(engine, flags.common);
     llm::Session session(engine);
     const llm::Logits logits = engine.eval({&session, ids, flags.last});
 

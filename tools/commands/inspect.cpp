@@ -1,6 +1,6 @@
 // ggmlx inspect: what is in a model, from its header, documents and index alone; no tensor data is read.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

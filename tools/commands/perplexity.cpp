@@ -1,6 +1,6 @@
 // ggmlx perplexity: how well a model predicts a text.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -9,7 +9,6 @@
 #include "tools/engine_flags.h"
 #include "tools/json_text.h"
 #include "tools/model_path.h"
-#include "tools/progress.h"
 #include "tools/text_input.h"
 
 namespace cli {
@@ -80,10 +79,12 @@ int run_perplexity(std::span<const std::string> arguments) {
                    "--bos: the model names no BOS token");
     options.max_batch = std::min(options.max_batch, options.n_ctx);
     options.max_outputs = options.max_batch;
-    llm::Engine engine(model, options);
-    print_result(flags, llm::perplexity(engine, ids, what, [&](int64_t done, int64_t total) {
-                     if (!flags.common.quiet && flags.common.verbose) note(fmt::format("window {} of {}", done, total));
-                 }));
+    llm::Engine engine = load_engine(model, options, flags.common);
+    print_engine(engine, flags.common);
+    const auto on_window = [&](int64_t done, int64_t total) {
+        if (flags.common.verbose) note(fmt::format("window {} of {}", done, total));
+    };
+    print_result(flags, llm::perplexity(engine, ids, what, on_window));
     return 0;
 }
 

@@ -1,6 +1,6 @@
 // ggmlx plan: where every tensor of a model would go and what that costs, before anything is loaded or downloaded.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

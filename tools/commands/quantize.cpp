@@ -1,6 +1,6 @@
 // ggmlx quantize: a .ggmx file -> another with smaller types.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "tools/commands/recipe_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 #include <nlohmann/json.hpp>

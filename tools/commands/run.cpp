@@ -1,6 +1,6 @@
 // ggmlx run: continues one prompt. Text goes to stdout as it comes, notes and timings to stderr.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,7 +11,6 @@
 #include "tools/interrupt.h"
 #include "tools/json_text.h"
 #include "tools/model_path.h"
-#include "tools/progress.h"
 #include "tools/sampling_flags.h"
 #include "tools/text_input.h"
 
@@ -41,13 +40,6 @@ bool parse(std::span<const std::string> arguments, Flags& flags) {
     return args.parse(arguments);
 }
 
-llm::Engine make_engine(const llm::Model& model, const Flags& flags) {
-    Progress progress("loading", !flags.common.quiet);
-    llm::EngineOptions options = engine_options(flags.engine);
-    options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
-    return llm::Engine(model, options);
-}
-
 void print_json(std::span<const llm::TokenId> prompt, const llm::Generated& result) {
     const nlohmann::ordered_json json = {{"prompt_ids", prompt},
                                          {"ids", result.ids},
@@ -73,7 +65,8 @@ int run_run(std::span<const std::string> arguments) {
     const auto options = generate_options(flags.sampling, model.generation(), flags.prompt.escape);
     const std::vector<llm::TokenId> prompt = flags.prompt.tokens(model);
 
-    llm::Engine engine = make_engine(model, flags);
+    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.common);
+    print_engine(engine, flags.common);
     llm::Session session(engine);
     const Interrupt interrupt;
     const bool stream = !flags.common.json;

@@ -1,6 +1,6 @@
 // ggmlx verify: reads every byte of a model and compares it with the checksums that were written with it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -9,6 +9,7 @@
 #endif
 
 #include "ggmlx/core/parallel.h"
+#include "ggmlx/core/spin.h"
 
 namespace ggmlx {
 namespace {
@@ -19,14 +20,6 @@ using Clock = std::chrono::steady_clock;
 // through the gaps of a step, giving way to others after a moment, and sleep when a device elsewhere takes its time.
 constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr auto kYield = std::chrono::milliseconds(2);
-
-void pause() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
@@ -39,7 +32,7 @@ void Team::wait_for_change(int generation) const noexcept {
         do {
             for (int i = 0; i < 64; ++i) {
                 if (changed()) return;
-                pause();
+                cpu_pause();
             }
         } while (Clock::now() - start < kSpin);
     }

@@ -73,7 +73,9 @@ TEST(Writer, KnowsTheSizeBeforehandAndTakesSlicesInAnyOrder) {
     for (bool compress : {false, true}) {
         const std::string path = fresh_path("order.ggmx");
         ModelWriter writer(path, documents, tensors, compress);
-        if (!compress) EXPECT_EQ(writer.total_bytes(), planned_file_size(documents, tensors));
+        if (!compress) {
+            EXPECT_EQ(writer.total_bytes(), planned_file_size(documents, tensors));
+        }
         std::vector<std::pair<size_t, int64_t>> slices;
         for (size_t t = tensors.size(); t-- > 0;)
             for (int64_t i = writer.n_slices(t); i-- > 0;) slices.emplace_back(t, i);
@@ -87,7 +89,9 @@ TEST(Writer, KnowsTheSizeBeforehandAndTakesSlicesInAnyOrder) {
         writer.finish();
         const auto bytes = test::read_bytes(path);
         EXPECT_LE(bytes.size(), writer.total_bytes());
-        if (!compress) EXPECT_EQ(bytes.size(), writer.total_bytes());
+        if (!compress) {
+            EXPECT_EQ(bytes.size(), writer.total_bytes());
+        }
         EXPECT_EQ(bytes, test::sample_bytes(compress));
         std::filesystem::remove(path);
     }

@@ -183,7 +183,7 @@ TEST(Quantize, MicroscalingBlocksWithUnusedRangeComeBackExactly) {
 }
 
 TEST(Quantize, ScaleByteNeverMeansNaN) {
-    for (float v : {std::numeric_limits<float>::max(), 0x1p127f, 0x1p-149f, 0x1p-126f, 0.0f})
+    for (float v : {0x1.8p127f, 0x1p127f, 0x1p-149f, 0x1p-126f, 0.0f})
         for (DType dtype : {DType::MXFP4, DType::MXFP8}) {
             std::vector<float> values(32, v);
             const auto stored = quantized(dtype, values, 1, 32);
@@ -244,6 +244,9 @@ TEST(Quantize, RefusesWhatTheTypeCannotHold) {
         }
     std::vector<float> large(256, 1e6f);
     EXPECT_NE(message_of([&] { quantized(DType::F16, large, 1, 256); }).find("65504"), std::string::npos);
+    const std::vector<float> huge(256, std::numeric_limits<float>::max());
+    for (DType dtype : {DType::BF16, DType::MXFP4, DType::MXFP8})
+        EXPECT_NE(message_of([&] { quantized(dtype, huge, 1, 256); }).find("column 0"), std::string::npos);
     EXPECT_NE(message_of([&] { quantized(DType::Q4_1, large, 1, 256); }).find("column 0"), std::string::npos);
 }
 

@@ -1,0 +1,86 @@
+#include "ggmlx/backend/driver.h"
+
+#include "ggmlx/core/spin.h"
+
+namespace ggmlx {
+namespace {
+
+constexpr int kSpins = 4000;  // some tens of microseconds, then the kernel's futex
+
+/// Waits until the flag is no longer `old`: spins for a moment, then sleeps.
+void wait_while(const std::atomic<uint32_t>& flag, uint32_t old) {
+    for (int i = 0; i < kSpins; ++i) {
+        if (flag.load(std::memory_order_acquire) != old) return;
+        cpu_pause();
+    }
+    while (flag.load(std::memory_order_acquire) == old) flag.wait(old, std::memory_order_acquire);
+}
+
+void set_and_wake(std::atomic<uint32_t>& flag, uint32_t value) {
+    flag.store(value, std::memory_order_release);
+    flag.notify_all();
+}
+
+/// Hands one device its segments of a step as the segments they wait for get done.
+class ProgramSource : public SegmentSource {
+  public:
+    ProgramSource(Program::Impl& program, DeviceId device)
+        : program_(program), list_(program.device_segments[static_cast<size_t>(device)]) {}
+
+    std::span<OpCall* const> next() noexcept override {
+        if (next_ > 0) set_and_wake(program_.done[static_cast<size_t>(list_[next_ - 1])], 1);
+        if (next_ == list_.size()) return {};
+        const auto segment = static_cast<size_t>(list_[next_++]);
+        for (int32_t other : program_.plan.segments[segment].waits)
+            wait_while(program_.done[static_cast<size_t>(other)], 0);
+        if (program_.abandoned.load(std::memory_order_acquire)) return {};
+        return program_.call_lists[segment];
+    }
+
+  private:
+    Program::Impl& program_;
+    const std::vector<int32_t>& list_;
+    size_t next_ = 0;
+};
+
+void abandon(Program::Impl& program) {
+    program.abandoned.store(true, std::memory_order_release);
+    for (size_t s = 0; s < program.plan.segments.size(); ++s) set_and_wake(program.done[s], 1);
+}
+
+}  // namespace
+
+Driver::Driver(Backend& backend, DeviceId device) : backend_(backend), device_(device), thread_([this] { loop(); }) {}
+
+Driver::~Driver() {
+    program_ = nullptr;
+    set_and_wake(state_, kWork);
+}
+
+void Driver::start(Program::Impl& program) {
+    program_ = &program;
+    error_ = nullptr;
+    set_and_wake(state_, kWork);
+}
+
+std::exception_ptr Driver::finish() {
+    wait_while(state_, kWork);
+    return error_;
+}
+
+void Driver::loop() {
+    while (true) {
+        wait_while(state_, kIdle);
+        if (!program_) return;
+        try {
+            ProgramSource source(*program_, device_);
+            backend_.run(source);
+        } catch (...) {
+            error_ = std::current_exception();
+            abandon(*program_);
+        }
+        set_and_wake(state_, kIdle);
+    }
+}
+
+}  // namespace ggmlx
