@@ -56,7 +56,10 @@ void matmul_f8_row(const MatmulArgs& args, const Column* columns, int64_t tile_r
     const TileMXFP8* tiles = static_cast<const TileMXFP8*>(args.weight) + tile_row * n_tiles;
     TileSums<Isa, N> sums;
     sums.clear();
-    for (int64_t b = 0; b < n_tiles; ++b) add_f8_block<Isa, N>(tiles[b], b, columns, sums);
+    for (int64_t b = 0; b < n_tiles; ++b) {
+        prefetch_ahead<Isa>(tiles + b, sizeof(TileMXFP8));
+        add_f8_block<Isa, N>(tiles[b], b, columns, sums);
+    }
     sums.store(args, columns, tile_row);
 }
 

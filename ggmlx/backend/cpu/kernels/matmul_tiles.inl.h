@@ -36,6 +36,15 @@ struct TileSums {
     }
 };
 
+/// Asks for the bytes that come some way after those at p, as many as are worked on now. The processor's own prefetcher
+/// stops at 4 KiB pages. Past the end of a row lies the next one, which is read next.
+template <class Isa>
+void prefetch_ahead(const void* p, int64_t n_bytes) {
+    constexpr int64_t kAhead = 4096, kLine = 64;
+    const char* ahead = static_cast<const char*>(p) + kAhead;
+    for (int64_t i = 0; i < n_bytes; i += kLine) Isa::prefetch(ahead + i);
+}
+
 /// Up to eight consecutive 32-value blocks of one part of the rows, for N columns. b: the first block within the row of
 /// x, a multiple of 8. Taking one part at a time keeps what is live within sixteen registers.
 template <class Isa, class Tile, int N>
@@ -70,6 +79,7 @@ void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile
     sums.clear();
     for (int64_t b = 0; b < n_blocks; b += 8) {
         const int count = n_blocks - b < 8 ? static_cast<int>(n_blocks - b) : 8;
+        prefetch_ahead<Isa>(tiles + b / kSub, static_cast<int64_t>(sizeof(Tile)) * (kSub == 8 ? 1 : count));
         for (int part = 0; part < TileSums<Isa, N>::kParts; ++part)
             add_blocks<Isa, Tile, N>(tiles + b / kSub, count, b, columns, part, sums);
     }

@@ -14,6 +14,8 @@ template <class Isa>
 struct Floats8 {
     using F8 = __m256;
 
+    static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
     static F8 splat8(float x) { return _mm256_set1_ps(x); }
     static F8 load8(const float* p) { return _mm256_loadu_ps(p); }
     static F8 load8(const uint16_t* f16) {

@@ -153,6 +153,9 @@ struct Scalar {
         return low;
     }
 
+    /// Asks for a cache line that will be read soon; any address will do.
+    static void prefetch(const void* p) { __builtin_prefetch(p); }
+
     // --- bytes of a tile ---
     static Bytes load_bytes(const void* p) {
         Bytes r;
