@@ -5,7 +5,9 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 
-#include <sanitizer/allocator_interface.h>
+// As in <sanitizer/allocator_interface.h>, which g++ does not bring along everywhere.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, size_t),
+                                                         void (*on_free)(const volatile void*));
 
 namespace {
 void count(const volatile void*, size_t size) { ggmlx::test::allocated_bytes += size; }
