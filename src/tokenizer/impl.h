@@ -24,7 +24,7 @@ struct Tokenizer::Impl {
     /// Spelling of an id; empty if it has none.
     std::string_view token(TokenId id) const {
         const AddedToken* t = added.by_id(id);
-        return t ? std::string_view(t->content) : model->vocab().token(id);
+        return t ? std::string_view(t->decoded) : model->vocab().token(id);
     }
     bool has(TokenId id) const { return added.by_id(id) || model->vocab().has(id); }
     bool is_special(TokenId id) const {

@@ -63,7 +63,7 @@ TEST(Oniguruma, WhatHasNoCounterpartIsRefusedByName) {
 }
 
 TEST(Oniguruma, AnExplodingPatternIsAnErrorNotAHang) {
-    const Pattern pattern = Pattern::oniguruma("(?:a*)*(?:a*)*(?:a*)*b");
+    const Pattern pattern = Pattern::oniguruma("(?:a+)+(?:b|c)");
     std::vector<Range> matches;
     EXPECT_THROW(Pattern::Finder(pattern).find_all(std::string(5000, 'a'), matches), ggmlx::Error);
 }
