@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <new>
@@ -15,17 +16,23 @@
 namespace cli {
 namespace {
 
-void print_overview() {
+void print_overview(std::FILE* out) {
+    fmt::print(out,
+               "ggmlx runs large language models, with experts in system memory beside the GPU.\n\n"
+               "Usage: ggmlx COMMAND [ARGUMENTS]\n\nCommands:\n");
+    for (const Command& command : all_commands()) fmt::print(out, "  {:<11} {}\n", command.name, command.summary);
     fmt::print(
-        "ggmlx runs large language models, with experts in system memory beside the GPU.\n\n"
-        "Usage: ggmlx COMMAND [ARGUMENTS]\n\nCommands:\n");
-    for (const Command& command : all_commands()) fmt::print("  {:<11} {}\n", command.name, command.summary);
-    fmt::print(
+        out,
         "\nA first walk, from a checkpoint folder as Hugging Face has it:\n"
         "  ggmlx convert ./Qwen3-0.6B -o qwen3.ggmx --type q8_0\n"
         "  ggmlx inspect qwen3.ggmx\n"
         "\n`ggmlx COMMAND --help` explains a command. Exit codes: 0 done, 1 the work failed, 2 the command line was "
         "wrong.\n");
+}
+
+bool is_command(const std::string& name) {
+    const auto all = all_commands();
+    return std::any_of(all.begin(), all.end(), [&](const Command& command) { return command.name == name; });
 }
 
 const Command& find_command(const std::string& name) {
@@ -39,12 +46,12 @@ const Command& find_command(const std::string& name) {
 
 int dispatch(std::span<const std::string> arguments) {
     if (arguments.empty()) {
-        print_overview();
+        print_overview(stderr);
         return 2;
     }
     if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
         if (arguments.size() == 1) {
-            print_overview();
+            print_overview(stdout);
             return 0;
         }
         return find_command(arguments[1]).run(std::vector<std::string>{"--help"});
@@ -60,7 +67,7 @@ int dispatch(std::span<const std::string> arguments) {
 void flush_stdout() {
     errno = 0;
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
-        throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+        throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), "cannot write to standard output");
 }
 
 void report(std::string_view message) noexcept {
@@ -76,10 +83,9 @@ int run_program(std::span<const std::string> arguments) noexcept {
         flush_stdout();
         return code;
     } catch (const UsageError& error) {
-        const bool known_command = !arguments.empty() && !arguments[0].starts_with('-');
         report(error.what());
-        std::fprintf(stderr, "see: ggmlx %s%s--help\n", known_command ? arguments[0].c_str() : "",
-                     known_command ? " " : "");
+        const bool known = !arguments.empty() && is_command(arguments[0]);
+        std::fprintf(stderr, "see: ggmlx %s%s--help\n", known ? arguments[0].c_str() : "", known ? " " : "");
         return 2;
     } catch (const std::bad_alloc&) {
         report("not enough memory");

@@ -36,7 +36,7 @@ nlohmann::ordered_json type_table_json(const convert::TypeSummary& summary) {
 std::string with_thousands(int64_t n) {
     std::string digits = std::to_string(n);
     for (auto i = static_cast<int64_t>(digits.size()) - 3; i > (n < 0 ? 1 : 0); i -= 3)
-        digits.insert(static_cast<size_t>(i), ",");
+        digits.insert(static_cast<size_t>(i), 1, ',');
     return digits;
 }
 

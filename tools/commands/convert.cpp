@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ggmlx/core/error.h"
+#include "ggmlx/file/reader.h"
+#include "src/tokenizer/tokenizer.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/recipe_options.h"
 #include "tools/model_path.h"
@@ -24,6 +26,19 @@ void require_checkpoint(const std::string& path) {
         path);
     ggmlx::require(std::filesystem::path(path).extension() != ".gguf", ErrorKind::Unsupported,
                    "{} is a GGUF file, which this version does not read; convert the original checkpoint folder", path);
+}
+
+/// The tokenizer travels whole, so a later version may understand what this one does not: a warning, not an error.
+void check_tokenizer(const std::string& model, convert::Report& report) {
+    const auto file = ggmlx::ModelFile::open(model);
+    if (!file.has_document("tokenizer.json")) return;
+    const std::string config =
+        file.has_document("tokenizer_config.json") ? file.document("tokenizer_config.json") : std::string();
+    try {
+        (void)llm::Tokenizer::from_json(file.document("tokenizer.json"), config);
+    } catch (const ggmlx::Error& error) {
+        report.notes.push_back(fmt::format("warning: this version cannot use the tokenizer: {}", error.what()));
+    }
 }
 
 }  // namespace
@@ -63,6 +78,7 @@ int run_convert(std::span<const std::string> arguments) {
         Progress progress("convert", !common.quiet);
         report = convert::convert(options, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
     }
+    if (!options.dry_run) check_tokenizer(options.output, report);
     print_notes(report, common);
     if (common.json)
         fmt::print("{}\n", report_json(report, options.output, options.dry_run).dump(2));

@@ -7,34 +7,47 @@
 
 namespace ggmlx {
 
-/// Values j of the four of a K group: p = fma(w, x, p) for N columns.
+/// Value j of the four of a K group: p = fma(w, x, p) for all rows and N columns.
 template <class Isa, int N, int j>
-void add_f8_value(typename Isa::Bytes codes, typename Isa::Rows scale, const float* const (&x)[N],
-                  typename Isa::Rows (&sum)[N]) {
-    const auto w = Isa::mul(scale, Isa::template rows_f8<j>(codes));
-    for (int c = 0; c < N; ++c) sum[c] = Isa::fma(w, Isa::splat_rows(x[c][j]), sum[c]);
+void add_f8_value(const typename Isa::Bytes* codes, const typename Isa::Rows* scale, const float* const (&x)[N],
+                  typename Isa::Rows (&sum)[N][16 / Isa::kRows]) {
+    typename Isa::Rows w[16 / Isa::kRows];
+    for (int part = 0; part < 16 / Isa::kRows; ++part)
+        w[part] = Isa::mul(scale[part], Isa::template rows_f8<j>(codes[part]));
+    for (int c = 0; c < N; ++c) {
+        const auto value = Isa::splat_rows(x[c][j]);
+        for (int part = 0; part < 16 / Isa::kRows; ++part) sum[c][part] = Isa::fma(w[part], value, sum[c][part]);
+    }
 }
 
-/// Block b of the row tile, N columns. Inside a block the additions depend on each other; the processor overlaps them
-/// with those of the other part and of the next blocks, which go into other partial sums.
+/// Block b of the row tile, N columns. The additions inside a block depend on each other; the two parts' are
+/// independent. NaN codes are looked for on the side: they make their row's sum a NaN.
 template <class Isa, int N>
 void add_f8_block(const TileMXFP8& tile, int64_t b, const Column* columns, TileSums<Isa, N>& sums) {
-    for (int part = 0; part < 16 / Isa::kRows; ++part) {
-        const int row = part * Isa::kRows;
-        const auto scale = Isa::rows_e8m0(tile.e + row);
-        typename Isa::Rows sum[N];
-        for (int c = 0; c < N; ++c) sum[c] = sums.at[c][b & 7][part];
-        for (int g = 0; g < 8; ++g) {
-            const auto codes = Isa::load_bytes(tile.q[g][row]);
-            const float* x[N];
-            for (int c = 0; c < N; ++c) x[c] = static_cast<const float*>(columns[c].x) + 32 * b + 4 * g;
-            add_f8_value<Isa, N, 0>(codes, scale, x, sum);
-            add_f8_value<Isa, N, 1>(codes, scale, x, sum);
-            add_f8_value<Isa, N, 2>(codes, scale, x, sum);
-            add_f8_value<Isa, N, 3>(codes, scale, x, sum);
-        }
-        for (int c = 0; c < N; ++c) sums.at[c][b & 7][part] = sum[c];
+    constexpr int kParts = 16 / Isa::kRows;
+    typename Isa::Rows scale[kParts], sum[N][kParts];
+    typename Isa::Bytes nans[kParts];
+    for (int part = 0; part < kParts; ++part) {
+        scale[part] = Isa::rows_e8m0(tile.e + part * Isa::kRows);
+        nans[part] = Isa::zero_bytes();
+        for (int c = 0; c < N; ++c) sum[c][part] = sums.at[c][b & 7][part];
     }
+    for (int g = 0; g < 8; ++g) {
+        typename Isa::Bytes codes[kParts];
+        for (int part = 0; part < kParts; ++part) {
+            codes[part] = Isa::load_bytes(tile.q[g][part * Isa::kRows]);
+            nans[part] = Isa::or_f8_nans(nans[part], codes[part]);
+        }
+        const float* x[N];
+        for (int c = 0; c < N; ++c) x[c] = static_cast<const float*>(columns[c].x) + 32 * b + 4 * g;
+        add_f8_value<Isa, N, 0>(codes, scale, x, sum);
+        add_f8_value<Isa, N, 1>(codes, scale, x, sum);
+        add_f8_value<Isa, N, 2>(codes, scale, x, sum);
+        add_f8_value<Isa, N, 3>(codes, scale, x, sum);
+    }
+    for (int c = 0; c < N; ++c)
+        for (int part = 0; part < kParts; ++part)
+            sums.at[c][b & 7][part] = Isa::nan_where_any(nans[part], sum[c][part]);
 }
 
 template <class Isa, int N>
@@ -87,10 +100,26 @@ auto load_plain_first(const typename Plain::Stored* p, int64_t n) {
     return Plain::load(lanes);
 }
 
-/// sums[r][c] = the eight partial sums of rows w + r · n and columns x[c], n values each.
+/// The values from k on, fewer than eight, of dot_rows.
 template <class Isa, class Plain, int R, int C>
-void dot_rows(const typename Plain::Stored* w, const float* const (&x)[C], int64_t n, typename Isa::F8 (&sums)[R][C]) {
+void dot_rows_end(const typename Plain::Stored* w, const float* const (&x)[C], int64_t n, int64_t k,
+                  typename Isa::F8 (&sums)[R][C]) {
+    const auto left = static_cast<int>(n - k);
+    for (int r = 0; r < R; ++r) {
+        const auto values = load_plain_first<Plain>(w + r * n + k, left);
+        for (int c = 0; c < C; ++c) {
+            const auto sum = Isa::fma(values, load_first<Isa>(x[c] + k, left, 0.0f), sums[r][c]);
+            sums[r][c] = Isa::first_lanes(left, sum, sums[r][c]);
+        }
+    }
+}
+
+/// result[r][c] = the eight partial sums of rows w + r · n and columns x[c], n values each.
+template <class Isa, class Plain, int R, int C>
+void dot_rows(const typename Plain::Stored* w, const float* const (&x)[C], int64_t n,
+              typename Isa::F8 (&result)[R][C]) {
     using F8 = typename Isa::F8;
+    F8 sums[R][C];  // of its own: through the reference every addition would go to memory
     for (auto& row : sums)
         for (F8& sum : row) sum = Isa::splat8(0.0f);
     int64_t k = 0;
@@ -102,15 +131,9 @@ void dot_rows(const typename Plain::Stored* w, const float* const (&x)[C], int64
             for (int c = 0; c < C; ++c) sums[r][c] = Isa::fma(values, columns[c], sums[r][c]);
         }
     }
-    if (k == n) return;
-    const auto left = static_cast<int>(n - k);
-    for (int r = 0; r < R; ++r) {
-        const F8 values = load_plain_first<Plain>(w + r * n + k, left);
-        for (int c = 0; c < C; ++c) {
-            const F8 sum = Isa::fma(values, load_first<Isa>(x[c] + k, left, 0.0f), sums[r][c]);
-            sums[r][c] = Isa::first_lanes(left, sum, sums[r][c]);
-        }
-    }
+    for (int r = 0; r < R; ++r)
+        for (int c = 0; c < C; ++c) result[r][c] = sums[r][c];
+    if (k < n) dot_rows_end<Isa, Plain, R, C>(w, x, n, k, result);
 }
 
 template <class Isa, class Plain, int R, int C>

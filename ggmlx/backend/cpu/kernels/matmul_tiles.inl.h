@@ -36,24 +36,27 @@ struct TileSums {
     }
 };
 
-/// One 32-value block of the rows of one part, for N columns: block index b within the row of x, sub within the tile.
+/// Up to eight consecutive 32-value blocks of one part of the rows, for N columns. b: the first block within the row of
+/// x, a multiple of 8. Taking one part at a time keeps what is live within sixteen registers.
 template <class Isa, class Tile, int N>
-void add_block(const Tile& tile, int sub, int64_t b, const Column* columns, TileSums<Isa, N>& sums, int p) {
+void add_blocks(const Tile* tiles, int n_blocks, int64_t b, const Column* columns, int part, TileSums<Isa, N>& sums) {
     using Math = TileMath<Isa, Tile>;
-    for (int part = 0; part < 16 / Isa::kRows; ++part) {
-        const int row = part * Isa::kRows;
+    const int row = part * Isa::kRows;
+    for (int p = 0; p < n_blocks; ++p) {
+        const Tile& tile = Math::kSubBlocks == 8 ? *tiles : tiles[p];
+        const int sub = Math::kSubBlocks == 8 ? p : 0;
         typename Isa::Bytes w[8];
         Math::load(tile, sub, row, w);
         const auto scale = Math::scale(tile, sub, row);
         for (int c = 0; c < N; ++c) {
-            const ActivationBlock& x = static_cast<const ActivationBlock*>(columns[c].x)[b];
+            const ActivationBlock& x = static_cast<const ActivationBlock*>(columns[c].x)[b + p];
             const auto product = Isa::to_rows(Math::dot(tile, sub, row, w, x));
-            auto& sum = sums.at[c][p][part];
-            sum = Isa::fma(product, Isa::mul(scale, Isa::splat_rows(x.scale)), sum);
+            auto sum = Isa::fma(product, Isa::mul(scale, Isa::splat_rows(x.scale)), sums.at[c][p][part]);
             if constexpr (Math::kHasMin) {
                 const auto addend = Isa::mul(Math::addend(tile, sub, row), Isa::splat_rows(x.scale));
                 sum = Isa::fma(Isa::splat_rows(static_cast<float>(x.sum[0] + x.sum[1])), addend, sum);
             }
+            sums.at[c][p][part] = sum;
         }
     }
 }
@@ -61,16 +64,14 @@ void add_block(const Tile& tile, int sub, int64_t b, const Column* columns, Tile
 template <class Isa, class Tile, int N>
 void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile_row) {
     constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
-    const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub);
+    const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub), n_blocks = n_tiles * kSub;
     const Tile* tiles = static_cast<const Tile*>(args.weight) + tile_row * n_tiles;
     TileSums<Isa, N> sums;
     sums.clear();
-    if constexpr (kSub == 8) {
-        for (int64_t t = 0; t < n_tiles; ++t)
-            for (int sub = 0; sub < 8; ++sub) add_block<Isa, Tile, N>(tiles[t], sub, 8 * t + sub, columns, sums, sub);
-    } else {
-        for (int64_t b = 0; b < n_tiles; ++b)
-            add_block<Isa, Tile, N>(tiles[b], 0, b, columns, sums, static_cast<int>(b & 7));
+    for (int64_t b = 0; b < n_blocks; b += 8) {
+        const int count = n_blocks - b < 8 ? static_cast<int>(n_blocks - b) : 8;
+        for (int part = 0; part < TileSums<Isa, N>::kParts; ++part)
+            add_blocks<Isa, Tile, N>(tiles + b / kSub, count, b, columns, part, sums);
     }
     sums.store(args, columns, tile_row);
 }

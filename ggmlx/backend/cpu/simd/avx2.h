@@ -24,8 +24,11 @@ struct Floats8 {
         return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
     }
     static F8 load8_f8(const uint8_t* p) {
-        const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
-        return from_e4m3(_mm256_slli_epi32(_mm256_cvtepu8_epi32(codes), 24));
+        const __m256i codes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+        const __m256i top = _mm256_slli_epi32(codes, 24), nan_magnitude = _mm256_set1_epi32(0x7f000000);
+        const __m256i is_nan = _mm256_cmpeq_epi32(_mm256_and_si256(top, nan_magnitude), nan_magnitude);
+        const __m256 nan = _mm256_or_ps(_mm256_castsi256_ps(top), _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
+        return _mm256_blendv_ps(from_e4m3(top), nan, _mm256_castsi256_ps(is_nan));
     }
     static void store8(float* p, F8 a) { _mm256_storeu_ps(p, a); }
     static F8 add(F8 a, F8 b) { return _mm256_add_ps(a, b); }
@@ -77,16 +80,13 @@ struct Floats8 {
     }
 
   protected:
-    /// E4M3 codes in the top byte of each lane. Moved down by four bits a code has the exponent and mantissa of a
-    /// float, short of the difference of the exponents' biases, 120; subnormals come out right too.
+    /// E4M3 codes, no NaNs, in the top byte of each lane. Moved down by four bits under its sign a code has the
+    /// exponent and mantissa of a float, short of the difference of the exponents' biases, 120; subnormals come out
+    /// right too.
     static F8 from_e4m3(__m256i top) {
-        const __m256i small = _mm256_and_si256(_mm256_srai_epi32(top, 4), _mm256_set1_epi32(0x07f00000));
-        const __m256i nan = _mm256_cmpeq_epi32(small, _mm256_set1_epi32(0x07f00000));
-        const __m256 sign = _mm256_and_ps(_mm256_castsi256_ps(top), _mm256_set1_ps(-0.0f));
-        const __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(small), _mm256_set1_ps(0x1p120f));
-        const __m256 quiet =
-            _mm256_and_ps(_mm256_castsi256_ps(nan), _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
-        return _mm256_or_ps(_mm256_or_ps(value, quiet), sign);
+        const __m256i small =
+            _mm256_and_si256(_mm256_srai_epi32(top, 4), _mm256_set1_epi32(static_cast<int>(0x87f00000u)));
+        return _mm256_mul_ps(_mm256_castsi256_ps(small), _mm256_set1_ps(0x1p120f));
     }
 };
 
@@ -129,13 +129,22 @@ struct Avx2 : Floats8<Avx2> {
     static Rows rows_f8(Bytes a) {
         return from_e4m3(_mm256_slli_epi32(a, 24 - 8 * j));
     }
+    static Bytes zero_bytes() { return _mm256_setzero_si256(); }
+    static Bytes or_f8_nans(Bytes marks, Bytes codes) {
+        const __m256i most = _mm256_set1_epi8(0x7f);
+        return _mm256_or_si256(marks, _mm256_cmpeq_epi8(_mm256_and_si256(codes, most), most));
+    }
+    static Rows nan_where_any(Bytes marks, Rows a) {
+        const __m256 none = _mm256_castsi256_ps(_mm256_cmpeq_epi32(marks, _mm256_setzero_si256()));
+        return _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), a, none);
+    }
 
     /// The sums of products are kept in 16 bits, two per row: one vpmaddubsw adds two products (at most 2·63·127, so it
     /// never saturates), and with the offset taken off first the sum of all stays below 2^15 at its end (15·127·16),
     /// so that wrapping in between is harmless.
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
-        __m256i sum = minus_offset<offset>(_mm256_add_epi16(broadcast(x.pair[0]), broadcast(x.pair[1])));
+        __m256i sum = minus_offset<offset>(broadcast(x.pair[2]));
         for (int g = 0; g < 8; ++g) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
         return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
     }

@@ -54,13 +54,18 @@ struct Avx512 : Floats8<Avx512> {
     /// As Floats8::from_e4m3.
     template <int j>
     static Rows rows_f8(Bytes a) {
-        const __m512i top = _mm512_slli_epi32(a, 24 - 8 * j);
-        const __m512i small = _mm512_and_si512(_mm512_srai_epi32(top, 4), _mm512_set1_epi32(0x07f00000));
-        const __mmask16 nan = _mm512_cmpeq_epi32_mask(small, _mm512_set1_epi32(0x07f00000));
-        const __m512 value = _mm512_mul_ps(_mm512_castsi512_ps(small), _mm512_set1_ps(0x1p120f));
-        const __m512i magnitude = _mm512_mask_mov_epi32(_mm512_castps_si512(value), nan, _mm512_set1_epi32(0x7fc00000));
-        const __m512i sign = _mm512_and_si512(top, _mm512_set1_epi32(static_cast<int>(0x80000000u)));
-        return _mm512_castsi512_ps(_mm512_or_si512(magnitude, sign));
+        const __m512i mask = _mm512_set1_epi32(static_cast<int>(0x87f00000u));
+        const __m512i small = _mm512_and_si512(_mm512_srai_epi32(_mm512_slli_epi32(a, 24 - 8 * j), 4), mask);
+        return _mm512_mul_ps(_mm512_castsi512_ps(small), _mm512_set1_ps(0x1p120f));
+    }
+    static Bytes zero_bytes() { return _mm512_setzero_si512(); }
+    static Bytes or_f8_nans(Bytes marks, Bytes codes) {
+        const __m512i most = _mm512_set1_epi8(0x7f);
+        return _mm512_mask_mov_epi8(marks, _mm512_cmpeq_epi8_mask(_mm512_and_si512(codes, most), most), most);
+    }
+    static Rows nan_where_any(Bytes marks, Rows a) {
+        const __mmask16 any = _mm512_test_epi32_mask(marks, marks);
+        return _mm512_mask_mov_ps(a, any, _mm512_set1_ps(__builtin_nanf("")));
     }
 
     template <int offset>

@@ -177,12 +177,27 @@ struct Scalar {
                 low.v[r][j] = static_cast<uint8_t>(low.v[r][j] | (((high.v[r][j] >> shift) & 3) << 4));
         return low;
     }
-    /// Byte j of every row, an E4M3 code, as float.
+    /// Byte j of every row, an E4M3 code that is no NaN, as float.
     template <int j>
     static Rows rows_f8(Bytes a) {
         Rows r;
         for (int i = 0; i < 8; ++i) r.v[i] = f8_e4m3_to_f32(a.v[i][j]);
         return r;
+    }
+    static Bytes zero_bytes() { return {}; }
+    /// Marks the bytes of `codes` that are NaNs of E4M3 in `marks`.
+    static Bytes or_f8_nans(Bytes marks, Bytes codes) {
+        for (int r = 0; r < 8; ++r)
+            for (int j = 0; j < 4; ++j)
+                if ((codes.v[r][j] & 0x7f) == 0x7f) marks.v[r][j] = 0xff;
+        return marks;
+    }
+    /// NaN for rows with a mark.
+    static Rows nan_where_any(Bytes marks, Rows a) {
+        for (int r = 0; r < 8; ++r)
+            for (uint8_t mark : marks.v[r])
+                if (mark) a.v[r] = __builtin_nanf("");
+        return a;
     }
 
     // --- exact integer dot products of one row's 32 weights (w[g]: values 4g .. 4g+3) with 32 activations ---
