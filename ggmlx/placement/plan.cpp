@@ -111,9 +111,18 @@ class Scheduler {
     std::vector<PlanStep>& steps(int32_t segment) { return plan_.segments[static_cast<size_t>(segment)].steps; }
 
     int32_t output_value(Tensor t, DeviceId device, int32_t segment) {
-        if (t.info().alias_of) return find_value(t.storage(), device);  // written in place
+        if (t.info().alias_of) return written_in_place(t.storage(), device, segment);
         const int32_t value = new_value(t, device, PlanValue::Memory::Arena);
         segment_of_value_[value] = segment;
+        return value;
+    }
+
+    /// A state after an append: readers elsewhere wait for this segment, and copies made before are out of date.
+    int32_t written_in_place(Tensor root, DeviceId device, int32_t segment) {
+        const int32_t value = find_value(root, device);
+        segment_of_value_[value] = segment;
+        for (DeviceId other = 0; other < static_cast<DeviceId>(plan_.devices.size()); ++other)
+            if (other != device) value_ids_.erase({&root.info(), other});
         return value;
     }
 

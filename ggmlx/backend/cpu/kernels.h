@@ -13,8 +13,9 @@ namespace ggmlx {
 struct alignas(64) ActivationBlock {
     int8_t q[32];
     float scale;
-    int32_t sum[2];      ///< of q[0..15] and of q[16..31]
-    int16_t pair[2][2];  ///< the same halves, cut by k mod 4: [half][0] sums k mod 4 in {0, 1}, [half][1] the others
+    int32_t sum[2];  ///< of q[0..15] and of q[16..31]
+    /// Sums of [0] the first half, [1] the second, [2] both; each cut by k mod 4: {0 and 1, 2 and 3}.
+    int16_t pair[3][2];
 };
 static_assert(sizeof(ActivationBlock) == 64);
 

@@ -30,10 +30,10 @@ bool quantize_block(const float* x, int n, ActivationBlock& out) {
     for (int half = 0; half < 2; ++half) {
         int pair[2] = {0, 0};
         for (int k = 0; k < 16; ++k) pair[(k >> 1) & 1] += out.q[16 * half + k];
-        out.pair[half][0] = static_cast<int16_t>(pair[0]);
-        out.pair[half][1] = static_cast<int16_t>(pair[1]);
+        for (int i = 0; i < 2; ++i) out.pair[half][i] = static_cast<int16_t>(pair[i]);
         out.sum[half] = pair[0] + pair[1];
     }
+    for (int i = 0; i < 2; ++i) out.pair[2][i] = static_cast<int16_t>(out.pair[0][i] + out.pair[1][i]);
     return true;
 }
 

@@ -144,7 +144,7 @@ struct Avx2 : Floats8<Avx2> {
     /// so that wrapping in between is harmless.
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
-        __m256i sum = minus_offset<offset>(_mm256_add_epi16(broadcast(x.pair[0]), broadcast(x.pair[1])));
+        __m256i sum = minus_offset<offset>(broadcast(x.pair[2]));
         for (int g = 0; g < 8; ++g) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[g], broadcast(x.q + 4 * g)));
         return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
     }

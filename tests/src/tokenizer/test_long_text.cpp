@@ -1,0 +1,77 @@
+// Long texts of one kind of character, in a thread with little stack: no recursion, no quadratic time (such a text
+// would then run into the test's time limit), and the right tokens.
+
+#include <pthread.h>
+
+#include <functional>
+
+#include "src/tokenizer/utf8.h"
+#include "tests/src/tokenizer/fixtures.h"
+
+namespace llm::test {
+namespace {
+
+void run_with_small_stack(const std::function<void()>& body) {
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+    pthread_t thread;
+    const auto call = [](void* f) -> void* {
+        (*static_cast<const std::function<void()>*>(f))();
+        return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, call, const_cast<std::function<void()>*>(&body)), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+}
+
+std::string repeat(std::string_view text, size_t n) {
+    std::string out;
+    for (size_t i = 0; i < n; ++i) out += text;
+    return out;
+}
+
+const std::vector<std::string>& long_texts() {
+    static const std::vector<std::string> texts = {
+        repeat("Z", 131072),     repeat(" ", 1000000),     repeat("\n", 1000000),        repeat(".", 1000000),
+        repeat("中", 100000),    repeat("\u0301", 100000), repeat(" ", 1000000) + "x",   repeat("ab", 500000),
+        repeat("7", 1000000),    repeat("\r\n", 300000),   repeat("\U0001f600", 100000), repeat("'s", 300000),
+        repeat("\x01", 1000000), repeat("<", 1000000)};
+    return texts;
+}
+
+/// The same ids for text as for its parts put together, where the parts end at places that cut no token.
+void expect_round_trip(const Tokenizer& tokenizer, const std::string& text) {
+    const auto ids = tokenizer.encode(text);
+    EXPECT_EQ(tokenizer.decode(ids), text);
+    EXPECT_EQ(streamed(tokenizer, ids, true), text);
+}
+
+TEST(LongText, ByteLevel) {
+    const Tokenizer tokenizer = Tokenizer::from_json(read_fixture("byte_level.json"));
+    run_with_small_stack([&] {
+        for (const std::string& text : long_texts()) expect_round_trip(tokenizer, text);
+    });
+}
+
+TEST(LongText, SentencePieceStyleTakesTheWholeTextAsOneWord) {
+    const Tokenizer tokenizer = Tokenizer::from_json(read_fixture("stories260k.json"));
+    run_with_small_stack([&] {
+        for (const std::string& text : long_texts()) expect_round_trip(tokenizer, text);
+    });
+}
+
+TEST(LongText, WholeFileEqualsItsWords) {
+    // A long piece is cut where no merge crosses; the words of the corpus alone are short and are not.
+    const Tokenizer tokenizer = Tokenizer::from_json(read_fixture("stories260k.json"));
+    const std::string word = "Once upon a time, there was a little girl named Lily. ";
+    const auto one = tokenizer.encode(word, {.add_special = false});
+    const auto two = tokenizer.encode(word + word, {.add_special = false});
+    const std::vector<TokenId> rest(two.begin() + static_cast<ptrdiff_t>(two.size() - one.size()), two.end());
+    std::vector<TokenId> expected = two;
+    for (int i = 2; i < 1000; ++i) expected.insert(expected.end(), rest.begin(), rest.end());
+    EXPECT_EQ(tokenizer.encode(repeat(word, 1000), {.add_special = false}), expected);
+}
+
+}  // namespace
+}  // namespace llm::test
