@@ -218,7 +218,6 @@ def small_tokenizers():
         added=added + [AddedToken("AB", normalized=True), AddedToken("BC", normalized=False)])
     add("added, llama", bpe(vocab, merges, unk_token="<unk>", byte_fallback=True), normalizer=llama, post_processor=processors.Sequence([processors.ByteLevel(), bos]),
         added=added + [AddedToken("b c", normalized=True)])
-    add("strip before metaspace", bpe(plain, merges, unk_token="<unk>"), normalizer=normalizers.Strip(), pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme="first"), added=added)
     return result
 
 

@@ -99,6 +99,10 @@ TEST(Loading, UnknownConstructsAreRefusedByName) {
     tree["model"]["end_of_word_suffix"] = "</w>";
     expect_error(tree, unsupported, "end_of_word_suffix");
     tree = with_a_gap();
+    tree["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}};
+    tree["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+    expect_error(tree, unsupported, "prepend_scheme 'first'");
+    tree = with_a_gap();
     tree["new_stage"] = 1;
     expect_error(tree, unsupported, "'new_stage'");
 }

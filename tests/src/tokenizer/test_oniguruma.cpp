@@ -63,9 +63,9 @@ TEST(Oniguruma, WhatHasNoCounterpartIsRefusedByName) {
 }
 
 TEST(Oniguruma, AnExplodingPatternIsAnErrorNotAHang) {
-    const Pattern pattern = Pattern::oniguruma("(?:a+)+(?:b|c)");
+    const Pattern pattern = Pattern::oniguruma("(?:a|aa)+$");
     std::vector<Range> matches;
-    EXPECT_THROW(Pattern::Finder(pattern).find_all(std::string(5000, 'a'), matches), ggmlx::Error);
+    EXPECT_THROW(Pattern::Finder(pattern).find_all(std::string(5000, 'a') + "b", matches), ggmlx::Error);
 }
 
 }  // namespace

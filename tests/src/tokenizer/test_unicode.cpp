@@ -52,7 +52,8 @@ Flags characters_matching(const std::string& regex) {
 
 TEST(Unicode, RewrittenRegexesMatchTheSameCodePointsAsOniguruma) {
     const nlohmann::json data = fixture("unicode.json");
-    const Flags assigned = from_ranges(data["assigned"]);
+    Flags assigned = from_ranges(data["assigned"]);
+    assigned[0x1171E] = false;  // Mn until Unicode 14, Mc since
     for (const auto& [regex, ranges] : data["regexes"].items()) {
         const Flags expected = from_ranges(ranges);
         expect_same(characters_matching(regex), expected, assigned, regex);
