@@ -27,9 +27,9 @@ class TempFolder {
     std::string path_;
 };
 
-/// Converts tests/data/CHECKPOINT into `folder`, with these further arguments of `ggmlx convert`; returns the model's
-/// path. A failure is a test failure.
-std::string convert(const TempFolder& folder, const std::string& checkpoint, const std::vector<std::string>& arguments);
+/// Converts tests/data/CHECKPOINT into `folder`, matrices in `type` (empty: the checkpoint's own); returns the model's
+/// path.
+std::string make_model(const TempFolder& folder, const std::string& checkpoint, const std::string& type = "");
 
 /// Tensors of a reference.safetensors.
 std::vector<float> reference_floats(const std::string& checkpoint, const std::string& name);

@@ -15,7 +15,7 @@ using Ids = std::vector<llm::TokenId>;
 class Stories : public testing::Test {
   protected:
     TempFolder folder_;
-    const std::string path_ = convert(folder_, "stories260k", {});
+    const std::string path_ = make_model(folder_, "stories260k");
     const llm::Model model_ = llm::Model::open(path_);
     const nlohmann::json expected_ = nlohmann::json::parse(std::ifstream(data_path("stories260k/expected.json")));
 
