@@ -75,7 +75,7 @@ std::vector<llm::TokenId> reference_ids(const std::string& checkpoint, const std
 llm::EngineOptions exact_options() {
     llm::EngineOptions options;
     options.n_ctx = 256;
-    options.devices.n_threads = 2;
+    options.devices.n_threads = 1;
     options.cache_k = options.cache_v = ggmlx::DType::F32;
     return options;
 }

@@ -35,7 +35,8 @@ std::string make_model(const TempFolder& folder, const std::string& checkpoint, 
 std::vector<float> reference_floats(const std::string& checkpoint, const std::string& name);
 std::vector<llm::TokenId> reference_ids(const std::string& checkpoint, const std::string& name);
 
-/// The options that tests start from: f32 cache, two threads, no rules.
+/// The options that tests start from: f32 cache, a context of 256, no rules; one thread, which is fastest for models
+/// this small.
 llm::EngineOptions exact_options();
 ggmlx::PlacementRule rule(const std::string& text);
 
