@@ -15,10 +15,18 @@ namespace {
 using ggmlx::DType;
 using ggmlx::Role;
 
+TensorSpec spec(std::string name, ggmlx::Shape shape, Role role) {
+    TensorSpec s;
+    s.name = std::move(name);
+    s.shape = shape;
+    s.role = role;
+    s.quantizable = shape.rank() > 1;
+    return s;
+}
+
 std::vector<TensorSpec> specs() {
-    return {{"token_embd.weight", {8, 32}, Role::Embedding, {}, true},
-            {"blk.0.attn_norm.weight", {32}, Role::Norm, {}, false},
-            {"blk.0.attn_q.weight", {16, 32}, Role::Attention, {}, true}};
+    return {spec("token_embd.weight", {8, 32}, Role::Embedding), spec("blk.0.attn_norm.weight", {32}, Role::Norm),
+            spec("blk.0.attn_q.weight", {16, 32}, Role::Attention)};
 }
 
 std::vector<ggmlx::TensorToWrite> matching_tensors() {
@@ -93,7 +101,7 @@ TEST_F(Weights, ShortensLongLists) {
 
 TEST(WeightsWithoutAFile, HaveTheAssumedTypeWhereItFits) {
     auto all = specs();
-    all.push_back({"wide.weight", {4, 512}, Role::Dense, {}, true});
+    all.push_back(spec("wide.weight", {4, 512}, Role::Dense));
     const ggmlx::TensorSet set = describe_weights(all, DType::Q4_K);
     EXPECT_EQ(set.get("wide.weight").dtype(), DType::Q4_K);
     EXPECT_EQ(set.get("blk.0.attn_q.weight").dtype(), DType::Q4_1) << "32 values are no block of q4_k";
