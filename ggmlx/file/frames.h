@@ -2,6 +2,7 @@
 // zstd frames of known size.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

@@ -35,7 +35,7 @@ void encode_row(const float* x, TileQ8_0& tile, int r) {
 void encode_row(const float* x, TileQ4_0& tile, int r) {
     constexpr fit::Codes range{-8.0f, 7.0f};
     const fit::Line whole_range{fit::extreme<kBlock>(x) / -8.0f, 0.0f};
-    const fit::Line searched{fit::best_scale<kBlock>(x, range, 0.84f, 0.04f, 10), 0.0f};
+    const fit::Line searched{fit::best_scale<kBlock>(x, range, 0.84f, 0.05f, 8), 0.0f};
     const HalfLine best = better(as_stored(x, whole_range, range), as_stored(x, searched, range));
     int8_t q[kBlock];
     fit::store_codes<kBlock>(x, f16_to_f32(best.scale), 0.0f, range, q);

@@ -80,13 +80,17 @@ void store_codes(const float* x, float scale, float offset, Codes range, int8_t*
         q[i] = static_cast<int8_t>(code((x[i] - offset) * inverse_scale, range.low, range.high));
 }
 
-/// The value of largest magnitude, with its sign.
+/// The value of largest magnitude, with its sign; the positive one of two.
 template <int N>
 float extreme(const float* x) {
-    float best = 0.0f;
-    for (int i = 0; i < N; ++i)
-        if (std::fabs(x[i]) > std::fabs(best)) best = x[i];
-    return best;
+    float high[kLanes] = {}, low[kLanes] = {};
+    for (int i = 0; i < N; i += kLanes)
+        for (int j = 0; j < kLanes; ++j) {
+            high[j] = x[i + j] > high[j] ? x[i + j] : high[j];
+            low[j] = x[i + j] < low[j] ? x[i + j] : low[j];
+        }
+    const float highest = *std::max_element(high, high + kLanes), lowest = *std::min_element(low, low + kLanes);
+    return -lowest > highest ? lowest : highest;
 }
 
 /// The scale for x ~ scale * q that is best among n_steps mappings of the extreme value to just inside and outside of

@@ -85,31 +85,32 @@ std::vector<DeviceId> node_devices(const Plan& plan) {
     return result;
 }
 
-/// For every node: true if its results are read, and only on other devices.
-std::vector<bool> read_elsewhere_only(const Plan& plan, const std::vector<DeviceId>& device) {
+/// For every node: true if its results are read, and neither its readers nor what it reads are on its own device.
+std::vector<bool> isolated_nodes(const Plan& plan, const std::vector<DeviceId>& device) {
     const auto nodes = plan.graph->nodes();
-    std::vector<bool> elsewhere(nodes.size(), false), here(nodes.size(), false);
+    std::vector<bool> isolated(nodes.size(), false), in_company(nodes.size(), false);
     for (size_t reader = 0; reader < nodes.size(); ++reader)
         for (Tensor t : nodes[reader].inputs) {
             const int32_t producer = t.storage().info().producer;
             if (t.storage().kind() != TensorKind::Value || producer < 0) continue;
             const auto p = static_cast<size_t>(producer);
-            (device[p] == device[reader] ? here : elsewhere)[p] = true;
+            isolated[p] = true;
+            if (device[p] == device[reader]) in_company[p] = in_company[reader] = true;
         }
-    for (size_t n = 0; n < nodes.size(); ++n) elsewhere[n] = elsewhere[n] && !here[n];
-    return elsewhere;
+    for (size_t n = 0; n < nodes.size(); ++n) isolated[n] = isolated[n] && !in_company[n];
+    return isolated;
 }
 
 void Builder::add_hints(const Plan& plan) {
     const std::vector<DeviceId> device = node_devices(plan);
-    const std::vector<bool> lonely = read_elsewhere_only(plan, device);
+    const std::vector<bool> isolated = isolated_nodes(plan, device);
     struct Found {
         std::vector<std::string> names;
         uint64_t bytes = 0;
     };
     std::map<int32_t, Found> by_rule;
-    for (size_t n = 0; n < lonely.size(); ++n) {
-        if (!lonely[n]) continue;
+    for (size_t n = 0; n < isolated.size(); ++n) {
+        if (!isolated[n]) continue;
         for (Tensor t : plan.graph->nodes()[n].inputs) {
             if (t.kind() != TensorKind::Weight || size_of(t) >= kSmallBytes) continue;
             const Home& home = blueprint.placement()[t];
@@ -121,9 +122,9 @@ void Builder::add_hints(const Plan& plan) {
     }
     for (const auto& [rule, found] : by_rule)
         report.hints.push_back(fmt::format(
-            "rule {} moves {} small tensors ({} bytes, first {}) to {}, but what is computed with them is used on "
-            "other "
-            "devices: each costs a hand-over per step and saves next to no memory; a narrower pattern would leave them "
+            "rule {} moves {} small tensors ({} bytes, first {}) to {}, but what they are computed with comes from and "
+            "goes to other devices: each costs a hand-over per step and saves next to no memory; a narrower pattern "
+            "would leave them "
             "where they are used",
             rules[static_cast<size_t>(rule)].text, found.names.size(), found.bytes, found.names.front(),
             rules[static_cast<size_t>(rule)].device));

@@ -86,8 +86,8 @@ AddedTokens::AddedTokens(const json& list, const Vocab& vocab, const Normalizer&
         if (!new_id && !new_content && tokens_[by_id_[t.id]].content == t.content) continue;  // listed twice
         require(new_id && new_content, ErrorKind::CorruptFile,
                 "tokenizer.json: added token '{}' with id {} contradicts another one", t.content, t.id);
-        Trie& trie = t.normalized ? normalized_ : as_given_;
-        trie.add(t.normalized && normalizer ? normalizer(t.content) : t.content, static_cast<int32_t>(index));
+        t.decoded = t.normalized && normalizer ? normalizer(t.content) : t.content;
+        (t.normalized ? normalized_ : as_given_).add(t.decoded, static_cast<int32_t>(index));
         id_end_ = std::max(id_end_, t.id + 1);
         tokens_.push_back(std::move(t));
     }

@@ -18,6 +18,7 @@ namespace llm {
 struct AddedToken {
     TokenId id = -1;
     std::string content;
+    std::string decoded;       ///< what the decoder gets: the content, normalized if it is found so
     bool special = false;      ///< left out when decoding
     bool single_word = false;  ///< not inside a word
     bool lstrip = false;       ///< takes the white space before it

@@ -173,7 +173,7 @@ std::unique_ptr<const Model> parse_bpe(const Fields& fields, TokenizerFile& file
     require(!dropout || (dropout->is_number() && *dropout == 0), ErrorKind::Unsupported,
             "tokenizer.json: dropout of {} is not supported: ids would be random", fields.where());
 
-    Vocab vocab(file.arena, file.vocab);
+    Vocab vocab(std::move(file.vocab_arena), file.vocab);
     MergeTable merges = build_merges(file, vocab);
     const Bpe::Options options = parse_options(fields, vocab);
     return std::make_unique<Bpe>(std::move(vocab), std::move(merges), file.merges.size(), options);

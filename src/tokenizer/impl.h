@@ -26,6 +26,11 @@ struct Tokenizer::Impl {
         const AddedToken* t = added.by_id(id);
         return t ? std::string_view(t->content) : model->vocab().token(id);
     }
+    /// What an id gives to the decoder.
+    std::string_view decoder_input(TokenId id) const {
+        const AddedToken* t = added.by_id(id);
+        return t ? std::string_view(t->decoded) : model->vocab().token(id);
+    }
     bool has(TokenId id) const { return added.by_id(id) || model->vocab().has(id); }
     bool is_special(TokenId id) const {
         const AddedToken* t = added.by_id(id);

@@ -40,6 +40,28 @@ json field_or_null(const Fields& fields, std::string_view key) {
     return value ? *value : json();
 }
 
+/// True if f holds for the construct or one inside it.
+bool any_construct(const json& tree, bool (*f)(const json&)) {
+    if (tree.is_object() && f(tree)) return true;
+    for (const json& child : tree)
+        if (child.is_structured() && any_construct(child, f)) return true;
+    return false;
+}
+
+/// Metaspace that prepends to the first piece only looks at where a piece came from in the text as given. Positions are
+/// not kept here, so what takes text away at the start cannot be followed.
+void check_first_piece(const json& normalizer, const json& pre_tokenizer) {
+    const bool asks =
+        any_construct(pre_tokenizer, [](const json& c) { return c.value("prepend_scheme", json()) == "first"; });
+    const bool drops = any_construct(normalizer, [](const json& c) {
+        return c.value("type", json()) == "Strip" ||
+               (c.value("type", json()) == "Replace" && c.value("content", json()) == "");
+    });
+    require(!asks || !drops, ErrorKind::Unsupported,
+            "tokenizer.json: Metaspace with prepend_scheme 'first' after a normalizer that takes text away is not "
+            "supported");
+}
+
 void check_frame(const Tokenizer::Impl& impl) {
     for (const auto* side : {&impl.frame.before, &impl.frame.after})
         for (const TokenId id : *side)
@@ -59,6 +81,7 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
     impl->model = parse_model(file);
     impl->normalizer = parse_normalizer(field_or_null(fields, "normalizer"));
     impl->pre_tokenizer = parse_pre_tokenizer(field_or_null(fields, "pre_tokenizer"));
+    check_first_piece(field_or_null(fields, "normalizer"), field_or_null(fields, "pre_tokenizer"));
     impl->frame = parse_post_processor(field_or_null(fields, "post_processor"));
     impl->decoder = parse_decoder(field_or_null(fields, "decoder"));
     if (const json* added = fields.find("added_tokens"))

@@ -1,6 +1,6 @@
 #include "src/tokenizer/symbols.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "src/tokenizer/utf8.h"
 

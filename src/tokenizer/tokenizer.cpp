@@ -55,7 +55,7 @@ void encode_text(const Tokenizer::Impl& impl, std::string_view text, bool only_b
 
 void push_token(const Tokenizer::Impl& impl, TokenId id, bool skip_special, Decoding& decoding) {
     if (!impl.has(id) || (skip_special && impl.is_special(id))) return;
-    decoding.push(impl.token(id));
+    decoding.push(impl.decoder_input(id));
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ class Handler : public json::json_sax_t {
     }
     bool key(std::string& k) override {
         if (state_ == State::Vocab) {
-            token_ = keep(k);
+            token_offset_ = file_.vocab_arena.size();
+            file_.vocab_arena += k;
             return true;
         }
         if (depth_ == 1) in_model_ = k == "model";
@@ -129,11 +130,11 @@ class Handler : public json::json_sax_t {
         return true;
     }
     TokenizerFile::Span keep(std::string_view s) {
-        file_.arena += s;
-        return {file_.arena.size() - s.size(), s.size()};
+        file_.merge_arena += s;
+        return {file_.merge_arena.size() - s.size(), s.size()};
     }
     bool token_id(int64_t id) {
-        file_.vocab.push_back({token_.offset, token_.size, id});
+        file_.vocab.push_back({token_offset_, file_.vocab_arena.size() - token_offset_, id});
         return true;
     }
     bool merge_text(std::string_view s) {
@@ -159,10 +160,10 @@ class Handler : public json::json_sax_t {
     TokenizerFile& file_;
     TreeBuilder tree_;
     State state_ = State::Tree;
-    size_t depth_ = 0;       // open objects and arrays; 3 within model.vocab
-    bool in_model_ = false;  // below the key "model" of the outermost object
-    std::string key_;        // the last key at depth 2
-    TokenizerFile::Span token_;
+    size_t depth_ = 0;         // open objects and arrays; 3 within model.vocab
+    bool in_model_ = false;    // below the key "model" of the outermost object
+    std::string key_;          // the last key at depth 2
+    size_t token_offset_ = 0;  // of the vocabulary's last key
     std::vector<TokenizerFile::Span> sides_;
 };
 

@@ -13,7 +13,7 @@
 namespace llm {
 
 struct TokenizerFile {
-    /// A piece of `arena`.
+    /// A piece of merge_arena.
     struct Span {
         size_t offset = 0, size = 0;
     };
@@ -22,12 +22,13 @@ struct TokenizerFile {
     };
 
     nlohmann::json tree;              ///< the whole file without model.vocab and model.merges
-    std::string arena;                ///< spellings of vocabulary and merges
+    std::string vocab_arena;          ///< spellings of the vocabulary
+    std::string merge_arena;          ///< and of the merges
     std::vector<Vocab::Entry> vocab;  ///< model.vocab, where it is an object of ids
     std::vector<Merge> merges;        ///< model.merges, written as "a b" or as ["a", "b"]
     bool has_scores = false;          ///< model.vocab is a list of [token, score]
 
-    std::string_view text(Span s) const { return std::string_view(arena).substr(s.offset, s.size); }
+    std::string_view text(Span s) const { return std::string_view(merge_arena).substr(s.offset, s.size); }
 
     /// Throws corrupt_file with the parser's position and reason.
     static TokenizerFile parse(std::string_view text);

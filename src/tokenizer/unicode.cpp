@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "ggmlx/core/error.h"
@@ -15,6 +16,30 @@ using ggmlx::ErrorKind;
 using ggmlx::require;
 
 utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+
+struct Span {
+    char32_t first, last;
+};
+
+template <size_t n>
+bool contains(const Span (&spans)[n], char32_t c) {
+    return std::any_of(std::begin(spans), std::end(spans), [c](Span s) { return c >= s.first && c <= s.last; });
+}
+
+// Hugging Face's tokenizers has older tables than utf8proc for two things. These punctuation characters came after the
+// one for Punctuation (Unicode 8) …
+constexpr Span kNewPunctuation[] = {
+    {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
+    {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},
+    {0x10F86, 0x10F89}, {0x1144B, 0x1144F}, {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C},
+    {0x116B9, 0x116B9}, {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46},
+    {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11C41, 0x11C45}, {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8},
+    {0x11FFF, 0x11FFF}, {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F}};
+// … these two were punctuation then …
+constexpr Span kFormerPunctuation[] = {{0x166D, 0x166D}, {0x111C9, 0x111C9}};
+// … and these came after the one for normal forms (Unicode 12.0), which leaves them as they are.
+constexpr Span kNewCompatible[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x107BA},
+                                   {0x11938, 0x11938}, {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
 
 /// The symbols that are Alphabetic: circled and squared Latin letters.
 bool is_letter_symbol(char32_t c) {
@@ -42,6 +67,10 @@ void append_decomposed(std::vector<utf8proc_int32_t>& out, std::string_view text
     for (size_t at = 0; at < text.size();) {
         const CodePoint c = code_point_at(text, at);
         at += c.size;
+        if (c.value >= kNewCompatible[0].first && contains(kNewCompatible, c.value)) {
+            out.push_back(static_cast<utf8proc_int32_t>(c.value));
+            continue;
+        }
         int last_boundary_class = 0;
         const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts, std::size(parts), options,
                                                &last_boundary_class);
@@ -90,7 +119,8 @@ bool is_punctuation(char32_t c) {
     if (c < 0x80)
         return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
     const auto k = category(c);
-    return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
+    const bool now = k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
+    return now ? !contains(kNewPunctuation, c) : contains(kFormerPunctuation, c);
 }
 
 bool is_word(char32_t c) {

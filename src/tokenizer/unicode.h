@@ -9,7 +9,7 @@ namespace llm {
 
 bool is_white_space(char32_t c);  ///< property White_Space
 bool is_numeric(char32_t c);      ///< general categories Nd, Nl, No
-bool is_punctuation(char32_t c);  ///< general category P*, or one of ASCII's $+<=>^`|~
+bool is_punctuation(char32_t c);  ///< general category P* in Unicode 8, or one of ASCII's $+<=>^`|~
 /// What a word is made of (UTS 18): Alphabetic, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t c);
 

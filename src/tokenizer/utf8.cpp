@@ -84,7 +84,8 @@ bool is_valid_utf8(std::string_view text) {
 
 std::string replace_invalid_utf8(std::string_view text) {
     Utf8Assembler assembler;
-    return assembler.push(text) + assembler.finish();
+    std::string out = assembler.push(text);
+    return out += assembler.finish();
 }
 
 std::string Utf8Assembler::push(std::string_view bytes) {

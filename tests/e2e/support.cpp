@@ -10,10 +10,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "convert/convert.h"
 #include "convert/safetensors.h"
 #include "ggmlx/backend/cpu/dispatch.h"
 #include "ggmlx/core/error.h"
-#include "tools/program.h"
 
 namespace e2e {
 namespace {
@@ -56,15 +56,13 @@ TempFolder::~TempFolder() {
     fs::remove_all(path_, ignored);
 }
 
-std::string convert(const TempFolder& folder, const std::string& checkpoint,
-                    const std::vector<std::string>& arguments) {
-    const std::string path = folder.file("model.ggmx");
-    std::vector<std::string> all{"convert", data_path(checkpoint), "-o", path, "--quiet"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    EXPECT_EQ(cli::run_program(all), 0) << checkpoint;
-    return path;
+std::string make_model(const TempFolder& folder, const std::string& checkpoint, const std::string& type) {
+    convert::ConvertOptions options;
+    options.input = data_path(checkpoint);
+    options.output = folder.file("model.ggmx");
+    if (!type.empty()) options.recipe.type = convert::parse_weight_type(type);
+    convert::convert(options);
+    return options.output;
 }
 
 std::vector<float> reference_floats(const std::string& checkpoint, const std::string& name) {
@@ -77,7 +75,7 @@ std::vector<llm::TokenId> reference_ids(const std::string& checkpoint, const std
 llm::EngineOptions exact_options() {
     llm::EngineOptions options;
     options.n_ctx = 256;
-    options.devices.n_threads = 2;
+    options.devices.n_threads = 1;
     options.cache_k = options.cache_v = ggmlx::DType::F32;
     return options;
 }

@@ -27,15 +27,16 @@ class TempFolder {
     std::string path_;
 };
 
-/// Converts tests/data/CHECKPOINT into `folder`, with these further arguments of `ggmlx convert`; returns the model's
-/// path. A failure is a test failure.
-std::string convert(const TempFolder& folder, const std::string& checkpoint, const std::vector<std::string>& arguments);
+/// Converts tests/data/CHECKPOINT into `folder`, matrices in `type` (empty: the checkpoint's own); returns the model's
+/// path.
+std::string make_model(const TempFolder& folder, const std::string& checkpoint, const std::string& type = "");
 
 /// Tensors of a reference.safetensors.
 std::vector<float> reference_floats(const std::string& checkpoint, const std::string& name);
 std::vector<llm::TokenId> reference_ids(const std::string& checkpoint, const std::string& name);
 
-/// The options that tests start from: f32 cache, two threads, no rules.
+/// The options that tests start from: f32 cache, a context of 256, no rules; one thread, which is fastest for models
+/// this small.
 llm::EngineOptions exact_options();
 ggmlx::PlacementRule rule(const std::string& text);
 

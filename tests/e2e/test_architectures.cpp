@@ -9,7 +9,7 @@ class Architecture : public testing::TestWithParam<std::string> {
   protected:
     const std::string checkpoint_ = "fixtures/" + GetParam();
     TempFolder folder_;
-    const llm::Model model_ = llm::Model::open(convert(folder_, checkpoint_, {}));
+    const llm::Model model_ = llm::Model::open(make_model(folder_, checkpoint_));
 };
 
 // tests/data/fixtures/ORIGIN.md: the reference itself lies within 1.5e-5 of float64, its logits span about ±8; 1e-4 is

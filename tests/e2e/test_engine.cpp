@@ -22,7 +22,7 @@ ggmlx::Error error_of(F&& f) {
 class EngineTest : public testing::Test {
   protected:
     TempFolder folder_;
-    const llm::Model model_ = llm::Model::open(convert(folder_, "fixtures/llama", {"--type", "f32"}));
+    const llm::Model model_ = llm::Model::open(make_model(folder_, "fixtures/llama", "f32"));
     const std::vector<llm::TokenId> prompt_ = reference_ids("fixtures/llama", "p33.ids");
 };
 

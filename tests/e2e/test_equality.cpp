@@ -18,7 +18,7 @@ class Equality : public testing::TestWithParam<std::string> {
   protected:
     const std::string checkpoint_ = "fixtures/" + GetParam();
     TempFolder folder_;
-    const llm::Model model_ = llm::Model::open(convert(folder_, checkpoint_, {"--type", "f32"}));
+    const llm::Model model_ = llm::Model::open(make_model(folder_, checkpoint_, "f32"));
     const std::vector<llm::TokenId> prompt_ = reference_ids(checkpoint_, "p150.ids");
 
     std::vector<float> logits(const llm::EngineOptions& options) const {
@@ -130,7 +130,7 @@ class WeightTypes : public testing::TestWithParam<std::string> {};
 
 TEST_P(WeightTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
     const TempFolder folder;
-    const auto model = llm::Model::open(convert(folder, "fixtures/llama_k", {"--type", GetParam()}));
+    const auto model = llm::Model::open(make_model(folder, "fixtures/llama_k", GetParam()));
     const auto prompt = reference_ids("fixtures/llama_k", "p33.ids");
     llm::EngineOptions options = exact_options();
     options.rules = {rule(".*=ref0")};
@@ -153,7 +153,7 @@ class CacheTypes : public testing::TestWithParam<ggmlx::DType> {};
 
 TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
     const TempFolder folder;
-    const auto model = llm::Model::open(convert(folder, "fixtures/qwen3", {"--type", "f32"}));
+    const auto model = llm::Model::open(make_model(folder, "fixtures/qwen3", "f32"));
     const auto prompt = reference_ids("fixtures/qwen3", "p150.ids");
     llm::EngineOptions options = exact_options();
     options.cache_k = options.cache_v = GetParam();

@@ -14,7 +14,7 @@ using nlohmann::json;
 class Program : public testing::Test {
   protected:
     TempFolder folder_;
-    const std::string stories_ = convert(folder_, "stories260k", {});
+    const std::string stories_ = make_model(folder_, "stories260k");
 
     /// A run that must fail: exit code and a piece of the message.
     void expect_error(const std::vector<std::string>& arguments, int code, const std::string& piece) {

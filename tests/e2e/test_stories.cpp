@@ -15,10 +15,16 @@ using Ids = std::vector<llm::TokenId>;
 class Stories : public testing::Test {
   protected:
     TempFolder folder_;
-    const std::string path_ = convert(folder_, "stories260k", {});
+    const std::string path_ = make_model(folder_, "stories260k");
     const llm::Model model_ = llm::Model::open(path_);
     const nlohmann::json expected_ = nlohmann::json::parse(std::ifstream(data_path("stories260k/expected.json")));
 
+    /// The defaults, on one thread.
+    static llm::EngineOptions defaults() {
+        llm::EngineOptions options;
+        options.devices.n_threads = 1;
+        return options;
+    }
     /// New greedy ids of the golden story, without its prompt.
     Ids story() const {
         const Ids all = expected_["greedy"]["ids"];
@@ -27,7 +33,7 @@ class Stories : public testing::Test {
 };
 
 TEST_F(Stories, ContinuesGreedilyAsTheReferenceDoes) {
-    llm::EngineOptions options;
+    llm::EngineOptions options = defaults();
     llm::Engine engine(model_, options);
     llm::Session session(engine);
     const Ids prompt = expected_["greedy"]["prompt_ids"], want = story();
@@ -35,7 +41,7 @@ TEST_F(Stories, ContinuesGreedilyAsTheReferenceDoes) {
 }
 
 TEST_F(Stories, CachesInF32BecauseItsMatricesAre) {
-    const llm::Engine engine(model_, {});
+    const llm::Engine engine(model_, defaults());
     EXPECT_EQ(engine.blueprint().cache().layout().k, ggmlx::DType::F32);
     EXPECT_EQ(engine.blueprint().cache().layout().v, ggmlx::DType::F32);
 }
@@ -58,7 +64,7 @@ TEST_F(Stories, HasTheReferencesPerplexity) {
     for (const auto& entry : expected_["perplexity"]) {
         const Ids ids = entry["ids"];
         const auto n = static_cast<int64_t>(ids.size()) - 1;
-        llm::EngineOptions options;
+        llm::EngineOptions options = defaults();
         options.max_outputs = 100;  // so that windows are cut
         llm::Engine engine(model_, options);
         const llm::Perplexity whole = llm::perplexity(engine, ids, {n, std::nullopt});
@@ -74,7 +80,7 @@ TEST_F(Stories, HasTheReferencesPerplexity) {
 
 TEST_F(Stories, CutsTextsIntoWindowsThatScoreEveryPosition) {
     const Ids ids = expected_["perplexity"][1]["ids"];
-    llm::Engine engine(model_, {});
+    llm::Engine engine(model_, defaults());
     const llm::Perplexity p = llm::perplexity(engine, ids, {100, std::nullopt});
     EXPECT_EQ(p.n_windows, 2);
     EXPECT_EQ(p.n_tokens, 200);
@@ -85,7 +91,7 @@ TEST_F(Stories, CutsTextsIntoWindowsThatScoreEveryPosition) {
 }
 
 TEST_F(Stories, StopsForEachOfItsReasons) {
-    llm::EngineOptions options;
+    llm::EngineOptions options = defaults();
     options.n_ctx = 64;
     llm::Engine engine(model_, options);
     llm::GenerateOptions how;
@@ -124,7 +130,7 @@ TEST_F(Stories, StopsForEachOfItsReasons) {
 }
 
 TEST_F(Stories, StopsAtEosUnlessToldToIgnoreIt) {
-    llm::Engine engine(model_, {});
+    llm::Engine engine(model_, defaults());
     llm::GenerateOptions how;
     how.sampling.temperature = 0;
     const auto run = [&] {
@@ -142,7 +148,7 @@ TEST_F(Stories, StopsAtEosUnlessToldToIgnoreIt) {
 }
 
 TEST_F(Stories, StreamsTextThatContinuesThePrompt) {
-    llm::Engine engine(model_, {});
+    llm::Engine engine(model_, defaults());
     llm::Session session(engine);
     llm::GenerateOptions how;
     how.sampling.temperature = 0;

@@ -128,8 +128,8 @@ TEST_P(ExecutorTypes, EveryPlacementGivesTheSameBits) {
     for (const char* rules :
          {"blk.0=ref1", "attn=ref1,ffn=ref2", "_exps=ref1", "_exps@0-2=ref1", "_exps@1,3=ref1,_exps@0,5=ref2",
           "exps@0-3=ref2,blk.1=ref1", "down_exps=ref1", "blk.1.ffn_up_exps@0-1=ref2,shexp=ref1",
-          "gate_exps@0-2=ref1,up_exps@1-4=ref2,down_exps@5=ref1", "cache_k=ref1,cache_v=ref1",
-          "norm=ref1,router=ref2,token_embd=ref1"})
+          "gate_exps@0-2=ref1,up_exps@1-4=ref2,down_exps@5=ref1", "cache_k=ref1,cache_v=ref1", "cache_k=ref1",
+          "blk.0.cache_v=ref2,blk.1.cache_k=ref1", "norm=ref1,router=ref2,token_embd=ref1"})
         EXPECT_TRUE(same_bits(expected, Runner(GetParam(), rules).two_steps())) << rules;
 }
 

@@ -5,7 +5,7 @@
 
 namespace ggmlx::test {
 
-/// Bytes asked of operator new by this thread since it was last set to 0.
+/// Bytes allocated by this thread since it was last set to 0.
 inline thread_local size_t allocated_bytes = 0;
 
 }  // namespace ggmlx::test
