@@ -153,7 +153,15 @@ bool Pattern::Finder::State::next(std::string_view text, size_t from, Range& fou
 
 std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content) {
     std::vector<Range> matches;
+    return replace_all(text, pattern, content, matches);
+}
+
+std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content,
+                        std::vector<Range>& matches) {
+    matches.clear();
     Pattern::Finder(pattern).find_all(text, matches);
+    require(text.size() + matches.size() * content.size() < kMaxTextBytes, ErrorKind::InvalidArgument,
+            "a text is too long to tokenize (2 GiB)");
     std::string out;
     out.reserve(text.size() + matches.size() * content.size());
     size_t done = 0;
