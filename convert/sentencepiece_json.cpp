@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
@@ -161,7 +162,10 @@ ordered_json normalizer(const SentencePieces& m) {
     if (!m.precompiled_charsmap.empty())
         steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", ggmlx::to_base64(m.precompiled_charsmap)}});
     if (m.remove_extra_whitespaces) {
-        steps.push_back({{"type", "Strip"}, {"strip_left", !has_metaspace(m)}, {"strip_right", true}});
+        if (has_metaspace(m))
+            steps.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
+        else
+            steps.push_back(replace_construct({{"Regex", "\\A +| +\\z"}}, ""));
         steps.push_back(replace_construct({{"Regex", " {2,}"}}, has_metaspace(m) ? kMark : " "));
     }
     if (!has_metaspace(m)) {
@@ -206,20 +210,17 @@ ordered_json post_processor(const SentencePieces& m) {
             {"special_tokens", std::move(tokens)}};
 }
 
-ordered_json added_tokens(const SentencePieces& m) {
-    ordered_json list = ordered_json::array();
-    for (size_t id = 0; id < m.pieces.size(); ++id) {
-        const SentencePieces::Piece& p = m.pieces[id];
+std::vector<AddedTokenSpec> added_tokens(const SentencePieces& m) {
+    std::map<int64_t, AddedTokenSpec> tokens;
+    for (size_t i = 0; i < m.pieces.size(); ++i) {
+        const SentencePieces::Piece& p = m.pieces[i];
         const bool special = p.type == Type::Unknown || p.type == Type::Control;
-        if (!special && p.type != Type::UserDefined) continue;
-        list.push_back({{"id", id},
-                        {"content", p.text},
-                        {"single_word", false},
-                        {"lstrip", false},
-                        {"rstrip", false},
-                        {"normalized", false},
-                        {"special", special}});
+        const auto id = static_cast<int64_t>(i);
+        if (special || p.type == Type::UserDefined) tokens[id] = {id, p.text, special};
     }
+    for (const AddedTokenSpec& t : m.added) tokens[t.id] = t;
+    std::vector<AddedTokenSpec> list;
+    for (auto& [id, t] : tokens) list.push_back(std::move(t));
     return list;
 }
 
@@ -228,7 +229,7 @@ ordered_json added_tokens(const SentencePieces& m) {
 std::string tokenizer_json(const SentencePieces& model) {
     const Ids ids = check_pieces(model);
     std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)";
-    out += json_text(added_tokens(model));
+    out += json_text(added_tokens_json(added_tokens(model)));
     out += R"(,"normalizer":)" + json_text(normalizer(model));
     out += R"(,"pre_tokenizer":)" + (has_metaspace(model) ? json_text(metaspace(model)) : "null");
     out += R"(,"post_processor":)" + json_text(post_processor(model));

@@ -92,10 +92,16 @@ AddedTokens::AddedTokens(const json& list, const Vocab& vocab, const Normalizer&
         NormalText normal{t.content};
         if (t.normalized && normalizer) normalizer(normal);
         t.decoded = std::move(normal.text);
-        (t.normalized ? normalized_ : as_given_).add(t.decoded, static_cast<int32_t>(index));
+        require(!t.decoded.empty(), ErrorKind::Unsupported,
+                "tokenizer.json: added token '{}' that the normalizer takes away is not supported", t.content);
         id_end_ = std::max(id_end_, t.id + 1);
         tokens_.push_back(std::move(t));
     }
+    // Of two that are found by the same text, the special one comes first.
+    for (const bool special : {true, false})
+        for (size_t i = 0; i < tokens_.size(); ++i)
+            if (tokens_[i].special == special)
+                (tokens_[i].normalized ? normalized_ : as_given_).add(tokens_[i].decoded, static_cast<int32_t>(i));
 }
 
 const AddedToken* AddedTokens::by_id(TokenId id) const {
@@ -149,16 +155,15 @@ std::vector<Section> AddedTokens::find(std::string_view text, bool normalized, c
             ++at;
             continue;
         }
-        const size_t begin = token->lstrip ? before_white_space(text, std::min(done, at), at) : at;
+        const size_t begin = token->lstrip ? std::max(before_white_space(text, std::min(done, at), at), done) : at;
         const bool counts = !(token->single_word && inside_word(text, at, end));
         at = end;
         if (!counts) continue;
+        if (token->rstrip && end >= white_end) white_end = after_white_space(text, end);
+        const size_t stop = token->rstrip ? white_end : end;
         if (begin > done) sections.push_back({{done, begin}});
-        sections.push_back({{begin, end}, token->id});
-        done = end;
-        if (!token->rstrip) continue;
-        if (end >= white_end) white_end = after_white_space(text, end);
-        done = white_end;
+        if (begin < stop) sections.push_back({{begin, stop}, token->id});  // else the one before has taken it whole
+        done = stop;
     }
     if (done < text.size()) sections.push_back({{done, text.size()}});
     return sections;

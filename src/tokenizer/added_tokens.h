@@ -44,7 +44,8 @@ class AddedTokens {
     static constexpr size_t kMaxContentBytes = 1024;
 
     /// From tokenizer.json's "added_tokens". Ids are those of the file, also where they leave gaps. Throws corrupt_file
-    /// for an id or a content that the vocabulary gives to another token, unsupported for a content that is too long.
+    /// for an id or a content that the vocabulary gives to another token, unsupported for a content that is too long or
+    /// that the normalizer takes away.
     AddedTokens(const nlohmann::json& list, const Vocab& vocab, const Normalizer& normalizer);
 
     /// Cuts a text at the added tokens: those found in the text as given, or those found in normalized text. Leftmost
