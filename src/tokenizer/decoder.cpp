@@ -177,7 +177,7 @@ DecodeChain chain_of(Args&&... args) {
 DecodeChain parse_sequence(const Fields& f) {
     f.only({"type", "decoders"});
     DecodeChain chain;
-    for (const json& step : f.list("decoders"))
+    for (const json& step : f.constructs("decoders"))
         for (auto& parsed : parse_decoder(step)) chain.push_back(std::move(parsed));
     return chain;
 }

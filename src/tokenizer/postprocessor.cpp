@@ -50,7 +50,7 @@ SpecialFrame parse_template(const Fields& f) {
 SpecialFrame parse_sequence(const Fields& f) {
     f.only({"type", "processors"});
     SpecialFrame frame;
-    for (const json& step : f.list("processors")) {
+    for (const json& step : f.constructs("processors")) {
         const SpecialFrame outer = parse_post_processor(step);
         frame.before.insert(frame.before.begin(), outer.before.begin(), outer.before.end());
         frame.after.insert(frame.after.end(), outer.after.begin(), outer.after.end());
