@@ -19,7 +19,9 @@ constexpr int64_t kMaxParts = 65535;
 int64_t part_count(const GgufMetadata& metadata) { return metadata.integer("split.count", 0, kMaxParts).value_or(1); }
 
 /// "-00001-of-00003.gguf"
-std::string part_ending(int64_t number, int64_t n_parts) { return fmt::format("-{:05}-of-{:05}.gguf", number, n_parts); }
+std::string part_ending(int64_t number, int64_t n_parts) {
+    return fmt::format("-{:05}-of-{:05}.gguf", number, n_parts);
+}
 
 }  // namespace
 

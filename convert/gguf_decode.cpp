@@ -19,9 +19,7 @@ constexpr int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 
 int byte_at(const std::byte* p, int i) { return std::to_integer<int>(p[i]); }
 float f16_at(const std::byte* p) { return f16_to_f32(load_u16(p)); }
 /// Value i (0-31) of 16 bytes whose low nibbles come first.
-int nibble_at(const std::byte* codes, int i) {
-    return i < 16 ? byte_at(codes, i) & 15 : byte_at(codes, i - 16) >> 4;
-}
+int nibble_at(const std::byte* codes, int i) { return i < 16 ? byte_at(codes, i) & 15 : byte_at(codes, i - 16) >> 4; }
 
 /// Through a tile of our own, whose decode is the definition.
 template <class Tile>

@@ -111,8 +111,8 @@ void read_pair(GgufCursor& cursor, std::span<const std::byte> bytes, GgufMetadat
                 cursor.path(), key);
         const uint64_t min_bytes = std::max<uint64_t>(fixed_bytes(value.kind), 1);
         const auto count = cursor.number<uint64_t>(key);
-        value.count = cursor.count("elements", UINT64_MAX,
-                                   value.kind == GgufKind::String ? sizeof(uint64_t) : min_bytes, count);
+        value.count =
+            cursor.count("elements", UINT64_MAX, value.kind == GgufKind::String ? sizeof(uint64_t) : min_bytes, count);
     }
     const uint64_t begin = cursor.position();
     read_elements(cursor, key, value);
@@ -122,8 +122,8 @@ void read_pair(GgufCursor& cursor, std::span<const std::byte> bytes, GgufMetadat
 
 ggmlx::Shape read_shape(GgufCursor& cursor, std::string_view name) {
     const auto rank = cursor.number<uint32_t>("a tensor's number of extents");
-    require(rank >= 1 && rank <= ggmlx::kMaxDims, ErrorKind::CorruptFile, "{}: tensor \"{}\" has {} extents, not 1 to {}",
-            cursor.path(), name, rank, ggmlx::kMaxDims);
+    require(rank >= 1 && rank <= ggmlx::kMaxDims, ErrorKind::CorruptFile,
+            "{}: tensor \"{}\" has {} extents, not 1 to {}", cursor.path(), name, rank, ggmlx::kMaxDims);
     int64_t dims[ggmlx::kMaxDims] = {};
     uint64_t n_elements = 1;
     for (uint32_t i = 0; i < rank; ++i) {
@@ -167,8 +167,8 @@ GgufTensor read_tensor(GgufCursor& cursor, int64_t alignment) {
 int64_t alignment_of(const GgufMetadata& metadata) {
     const GgufValue* value = metadata.find("general.alignment");
     if (!value) return kDefaultAlignment;
-    require(!value->is_array && value->kind == GgufKind::U32, ErrorKind::CorruptFile,
-            "{}: general.alignment is no u32", metadata.path());
+    require(!value->is_array && value->kind == GgufKind::U32, ErrorKind::CorruptFile, "{}: general.alignment is no u32",
+            metadata.path());
     const int64_t alignment = *metadata.integer("general.alignment", kMinAlignment, kMaxAlignment);
     require((alignment & (alignment - 1)) == 0, ErrorKind::CorruptFile,
             "{}: general.alignment is {}, which is no power of two", metadata.path(), alignment);
@@ -212,8 +212,7 @@ std::vector<GgufTensor> parse_gguf_header(std::span<const std::byte> bytes, Gguf
     std::vector<GgufTensor> tensors;
     tensors.reserve(n_tensors);
     for (uint64_t i = 0; i < n_tensors; ++i) tensors.push_back(read_tensor(cursor, alignment));
-    const auto data_begin =
-        static_cast<uint64_t>(ggmlx::round_up(static_cast<int64_t>(cursor.position()), alignment));
+    const auto data_begin = static_cast<uint64_t>(ggmlx::round_up(static_cast<int64_t>(cursor.position()), alignment));
     place_tensors(tensors, data_begin, bytes.size(), metadata.path());
     return tensors;
 }

@@ -19,9 +19,9 @@ struct KindInfo {
     std::string_view name;
     size_t bytes;
 };
-constexpr KindInfo kKinds[kGgufKindCount] = {{"u8", 1},   {"i8", 1},   {"u16", 2},    {"i16", 2},   {"u32", 4},
-                                             {"i32", 4},  {"f32", 4},  {"bool", 1},   {"string", 0}, {"array", 0},
-                                             {"u64", 8},  {"i64", 8},  {"f64", 8}};
+constexpr KindInfo kKinds[kGgufKindCount] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2},    {"u32", 4},
+                                             {"i32", 4}, {"f32", 4}, {"bool", 1}, {"string", 0}, {"array", 0},
+                                             {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
 template <class T>
 T number_at(std::span<const std::byte> data, uint64_t index) {
@@ -86,9 +86,7 @@ void GgufMetadata::wrong_kind(std::string_view key, std::string_view wanted, con
     fail(ErrorKind::CorruptFile, "{}: {} should be {}, not {}", path_, key, wanted, kind_text(value));
 }
 
-void GgufMetadata::missing(std::string_view key) const {
-    fail(ErrorKind::CorruptFile, "{} has no {}", path_, key);
-}
+void GgufMetadata::missing(std::string_view key) const { fail(ErrorKind::CorruptFile, "{} has no {}", path_, key); }
 
 const GgufValue* GgufMetadata::find_scalar(std::string_view key, std::string_view wanted) const {
     const GgufValue* value = find(key);

@@ -46,8 +46,8 @@ void pack_row_tile(const PackJob& job, int64_t first, std::byte* dst) {
         Tile tile{};
         for (int64_t r = 0; r < n_rows; ++r)
             ggmlx::require(pack_block(rows[r] + b * job.block_bytes, tile, static_cast<int>(r)), ErrorKind::CorruptFile,
-                    "tensor \"{}\" has a scale that is not finite in row {}, column {}; weights must be finite",
-                    job.name, first + r, b * block_len);
+                           "tensor \"{}\" has a scale that is not finite in row {}, column {}; weights must be finite",
+                           job.name, first + r, b * block_len);
         std::memcpy(dst + b * static_cast<int64_t>(sizeof tile), &tile, sizeof tile);
     }
 }
@@ -98,7 +98,7 @@ bool pack_block(const std::byte* block, TileQ4_K& tile, int r) {
 /// 128 bytes of low bits, 64 of high bits, 16 scales, d. Each half of 128 values is four sub-blocks: value i (0-31) of
 /// sub-block s has its low bits in byte i + 32 (s % 2), low nibble for s < 2, and its high bits in bits 2s of byte i.
 bool pack_block(const std::byte* block, TileQ6_K& tile, int r) {
-    const std::byte *scales = block + 192;
+    const std::byte* scales = block + 192;
     for (int b = 0; b < 8; ++b) {
         const int s = b & 3;
         const std::byte* low_bytes = block + (b >> 2) * 64 + (s & 1) * 32;

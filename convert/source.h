@@ -16,9 +16,9 @@ namespace convert {
 
 /// How a source stores one tensor of the model.
 struct StoredType {
-    std::string name;                         ///< the source's own word, lower case: "bf16", "f8_e4m3", "q5_k"
+    std::string name;                        ///< the source's own word, lower case: "bf16", "f8_e4m3", "q5_k"
     ggmlx::DType dtype = ggmlx::DType::F32;  ///< what it becomes if nobody asks for another type
-    bool exact = true;         ///< `dtype` holds these very values; false for GGUF types that have no equal here
+    bool exact = true;          ///< `dtype` holds these very values; false for GGUF types that have no equal here
     bool is_quantized = false;  ///< rounded to fit blocks before: another block type would round a second time
 };
 
