@@ -70,7 +70,7 @@ def write_gguf(path, pre, original):
 def our_ids(program, tokenizer_json, texts):
     lines = "".join(json.dumps(text) + "\n" for text in texts)
     result = subprocess.run([program, tokenizer_json], input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line)["ids"] for line in result.stdout.splitlines()]
+    return [json.loads(line)["ids"] for line in result.stdout.split("\n")[:-1]]
 
 
 def check(build, pre, path, count, seed, folder):
