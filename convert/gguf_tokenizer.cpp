@@ -8,6 +8,7 @@
 
 #include "convert/gguf_pretokenizer.h"
 #include "convert/sentencepiece_json.h"
+#include "convert/template_json.h"
 #include "ggmlx/core/error.h"
 
 namespace convert {
@@ -79,11 +80,6 @@ bool ends_turns(std::string_view token) {
     return std::find(std::begin(kSpellings), std::end(kSpellings), token) != std::end(kSpellings);
 }
 
-bool add_bos(const GgufMetadata& metadata, bool otherwise) {
-    return metadata.boolean("tokenizer.ggml.add_bos_token").value_or(otherwise);
-}
-bool add_eos(const GgufMetadata& metadata) { return metadata.boolean("tokenizer.ggml.add_eos_token").value_or(false); }
-
 ordered_json added_token(const GgufVocabulary& vocabulary, size_t id) {
     return {{"id", id},
             {"content", vocabulary.tokens[id]},
@@ -94,34 +90,16 @@ ordered_json added_token(const GgufVocabulary& vocabulary, size_t id) {
             {"special", vocabulary.kinds[id] == TokenKind::Control}};
 }
 
-/// BOS before and EOS after a text, or nothing but ByteLevel.
-ordered_json frame(const GgufMetadata& metadata, const GgufVocabulary& vocabulary, bool bos_by_default) {
-    const size_t n_tokens = vocabulary.tokens.size();
-    const auto bos = checked_id(metadata, "bos", n_tokens), eos = checked_id(metadata, "eos", n_tokens);
-    const bool adds_bos = add_bos(metadata, bos_by_default && bos), adds_eos = add_eos(metadata);
-    require((bos || !adds_bos) && (eos || !adds_eos), ErrorKind::CorruptFile,
-            "{}: a token is to be added to every text, but bos_token_id or eos_token_id is missing", metadata.path());
-    if (!adds_bos && !adds_eos)
-        return {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
-    ordered_json single = ordered_json::array(), pair = ordered_json::array(), tokens = ordered_json::object();
-    const auto special = [&](bool wanted, std::optional<int64_t> id, int type_id, ordered_json& list) {
-        if (!wanted) return;
-        const std::string text(vocabulary.tokens[static_cast<size_t>(*id)]);
-        list.push_back({{"SpecialToken", {{"id", text}, {"type_id", type_id}}}});
-        tokens[text] = {{"id", text}, {"ids", {*id}}, {"tokens", {text}}};
-    };
-    const auto framed = [&](const char* name, int type_id, ordered_json& list) {
-        special(adds_bos, bos, type_id, list);
-        list.push_back({{"Sequence", {{"id", name}, {"type_id", type_id}}}});
-        special(adds_eos, eos, type_id, list);
-    };
-    framed("A", 0, single);
-    framed("A", 0, pair);
-    framed("B", 1, pair);
-    return {{"type", "TemplateProcessing"},
-            {"single", std::move(single)},
-            {"pair", std::move(pair)},
-            {"special_tokens", std::move(tokens)}};
+/// The id of BOS or EOS with its text if it is to be added to every text.
+std::optional<FrameToken> frame_token(const GgufMetadata& metadata, const GgufVocabulary& vocabulary,
+                                      std::string_view name, bool by_default) {
+    const auto id = checked_id(metadata, name, vocabulary.tokens.size());
+    const auto wanted = metadata.boolean(fmt::format("tokenizer.ggml.add_{}_token", name));
+    require(id || !wanted.value_or(false), ErrorKind::CorruptFile,
+            "{}: tokenizer.ggml.add_{}_token is true, but there is no tokenizer.ggml.{}_token_id", metadata.path(),
+            name, name);
+    if (!id || !wanted.value_or(by_default)) return std::nullopt;
+    return FrameToken{*id, std::string(vocabulary.tokens[static_cast<size_t>(*id)])};
 }
 
 /// `"token":id,…` written directly: as a JSON tree the vocabulary would take many times its size.
@@ -166,9 +144,12 @@ std::string byte_level_json(const GgufMetadata& metadata, std::vector<std::strin
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
         if (vocabulary.is_added(id)) added.push_back(added_token(vocabulary, id));
 
+    const ordered_json post_processor = template_json(frame_token(metadata, vocabulary, "bos", rule.add_bos),
+                                                      frame_token(metadata, vocabulary, "eos", false));
+
     std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added.dump();
     out += fmt::format(R"(,"normalizer":{},"pre_tokenizer":{},"post_processor":{})", rule.normalizer.dump(),
-                       rule.rule.dump(), frame(metadata, vocabulary, rule.add_bos).dump());
+                       rule.rule.dump(), post_processor.dump());
     out += R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
     out += R"(,"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null)";
     out += R"(,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":)";
@@ -191,10 +172,12 @@ std::string sentencepiece_json(const GgufMetadata& metadata) {
         pieces.byte_fallback = pieces.byte_fallback || vocabulary.kinds[id] == TokenKind::Byte;
         if (vocabulary.kinds[id] == TokenKind::Unknown && pieces.unk_id < 0) pieces.unk_id = static_cast<int64_t>(id);
     }
-    pieces.bos_id = checked_id(metadata, "bos", n_tokens).value_or(-1);
-    pieces.eos_id = checked_id(metadata, "eos", n_tokens).value_or(-1);
-    pieces.add_bos = add_bos(metadata, true);
-    pieces.add_eos = add_eos(metadata);
+    const auto bos = frame_token(metadata, vocabulary, "bos", true),
+               eos = frame_token(metadata, vocabulary, "eos", false);
+    pieces.add_bos = bos.has_value();
+    pieces.add_eos = eos.has_value();
+    pieces.bos_id = bos ? bos->id : -1;
+    pieces.eos_id = eos ? eos->id : -1;
     pieces.add_dummy_prefix = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
     pieces.remove_extra_whitespaces = metadata.boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(false);
     return tokenizer_json(pieces);
