@@ -12,6 +12,18 @@ nlohmann::ordered_json to_json(const ChatMessage& message) {
     return json;
 }
 
+std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Prompt& prompt, size_t from) {
+    std::vector<Tokenizer::Segment> segments;
+    size_t begin = from;
+    for (const Run& run : prompt.runs) {
+        if (run.end <= begin) continue;
+        const std::string_view text = std::string_view(prompt.text).substr(begin, run.end - begin);
+        segments.push_back({text, run.origin != Origin::Input});
+        begin = run.end;
+    }
+    return tokenizer.encode_segments(segments, false);  // templates write BOS themselves
+}
+
 Conversation::Conversation(const Tokenizer& tokenizer, std::shared_ptr<const ChatFormat> format,
                            nlohmann::ordered_json variables)
     : tokenizer_(tokenizer), format_(std::move(format)), variables_(std::move(variables)) {}
@@ -44,7 +56,10 @@ ChatPrompt Conversation::plain_prompt() const {
 ChatPrompt Conversation::rendered_prompt() const {
     nlohmann::ordered_json messages = nlohmann::ordered_json::array();
     for (const ChatMessage& message : messages_) messages.push_back(to_json(message));
-    const Prompt rendered = format_->render(messages, variables_);
+    ChatRequest request;
+    request.messages = std::move(messages);
+    request.variables = variables_;
+    const Prompt rendered = format_->prompt(request);
     const bool goes_on = !known_.ids.empty() && rendered.text.starts_with(known_.text);
     ChatPrompt prompt{rendered.text, goes_on ? known_.ids : std::vector<TokenId>()};
     const std::vector<TokenId> ids = encode_prompt(tokenizer_, rendered, goes_on ? known_.text.size() : 0);
