@@ -10,11 +10,13 @@ templates exercise the language itself. The texts must be equal byte for byte. W
 with the same words if they are the template's own (raise_exception).
 """
 import argparse
+import copy
 import json
 import os
 import random
 import subprocess
 import sys
+import warnings
 from datetime import datetime
 
 import jinja2
@@ -22,6 +24,7 @@ import jinja2.ext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 DATE = "2026-01-15"
+warnings.simplefilter("ignore", SyntaxWarning)  # made-up templates subscribe numbers
 
 
 class Generation(jinja2.ext.Extension):
@@ -246,7 +249,7 @@ class Language:
         if kind == 8:
             return f"{self.atom()}.{r.choice(self.METHODS)}"
         if kind == 9:
-            return f"{self.atom()}{r.choice(self.SLICES)}"
+            return f"{r.choice(self.NAMES)}{r.choice(self.SLICES)}"  # jinja2 folds those of literals by other rules
         if kind == 10:
             return f"{self.atom()} is {r.choice(['', 'not '])}{r.choice(self.TESTS)}"
         if kind == 11:
@@ -286,7 +289,8 @@ class Language:
             definition = tag("macro mac(p, q='Q' ~ n)") + "[{{ p }}{{ q }}" + extra + self.body(depth) + "]" + tag("endmacro")
             return definition + (tag(f"call {call}") + self.body(depth) + tag("endcall") if "caller" in extra else "{{ " + call + " }}")
         if kind == 11:
-            return tag(f"filter {r.choice(['upper', 'trim', 'replace(\"a\", \"b\")|title', 'length'])}") + self.body(depth) + tag("endfilter")
+            name = r.choice(["upper", "trim", "replace('a', 'b')|title", "length"])
+            return tag(f"filter {name}") + self.body(depth) + tag("endfilter")
         if kind == 12:
             return tag(f"with v = {expression()}, u = n") + self.body(depth) + "{{ v }}" + tag("endwith")
         return tag("generation") + self.body(depth) + tag("endgeneration")
@@ -308,6 +312,8 @@ class Language:
         return "".join(self.block(depth + 1) for _ in range(self.r.choice([1, 1, 2])))
 
     def template(self):
+        if self.r.random() < 0.6:
+            return "{{ " + self.expression() + " }}"
         return "".join(self.block() + self.r.choice(["", "", "\n", " "]) for _ in range(self.r.choice([1, 1, 2, 4])))
 
 
@@ -316,7 +322,7 @@ def render(env, compiled, source, variables):
     try:
         if source not in compiled:
             compiled[source] = env.from_string(source)
-        return compiled[source].render(**variables), None
+        return compiled[source].render(**copy.deepcopy(variables))  # some of jinja2's filters change their input, None
     except Exception as error:  # every kind is a refusal
         return None, error
 
@@ -341,11 +347,11 @@ def difference(expected, error, ours):
 # hold and ggmlx refuses, and reprs of what only Python has.
 def is_excused(expected, error, ours):
     refused = ours.get("error", "")
-    if any(part in refused for part in ("64 bits at most", "too much memory", "runs too long", "is not supported", "is over 4096")):
+    if any(part in refused for part in ("64 bits at most", "too much memory", "runs too long", "'LoopContext' object is not iterable", "is not supported", "is over 4096")):
         return True
     if error is not None:
         return "Exceeds the limit" in str(error)
-    return any(part in expected for part in (" at 0x", "<Macro ", "<LoopContext ", "Cycler", "slice(", "<built-in", "(1+", "e-17j"))
+    return any(part in expected for part in (" at 0x", "Cycler", "slice(", "<built-in", "(1+", "e-17j"))
 
 
 def compare(program, name, cases, env):

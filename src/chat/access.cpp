@@ -73,7 +73,7 @@ std::optional<int64_t> slice_bound(const Value& bound) {
 
 /// The places that a slice takes: first, first + stride …
 struct Places {
-    int64_t first = 0, stride = 1;
+    int64_t first = 0, last = 0, stride = 1;  ///< last: where it ends, exclusive
     size_t count = 0;
     size_t operator[](size_t i) const { return static_cast<size_t>(first + static_cast<int64_t>(i) * stride); }
 };
@@ -92,7 +92,7 @@ Places slice_places(const Value& start, const Value& stop, const Value& step, si
     const int64_t first = clamped(start, stride > 0 ? low : high), last = clamped(stop, stride > 0 ? high : low);
     const int64_t distance = stride > 0 ? last - first : first - last;
     const int64_t count = distance > 0 ? (distance - 1) / std::abs(stride) + 1 : 0;
-    return {first, stride, static_cast<size_t>(count)};
+    return {first, last, stride, static_cast<size_t>(count)};
 }
 
 Text pick_characters(Runtime& runtime, const Text& text, const Places& places) {
@@ -142,13 +142,17 @@ Value get_slice(Runtime& runtime, const Value& object, const Value& start, const
     }
     const List* list = object.as<List>();
     if (!list || (list->type != ListType::List && list->type != ListType::Tuple && list->type != ListType::Range))
-        return undefined(fmt::format("{} has no element slice(…)", object_name(object)));
+        refuse("'{}' object is not subscriptable", type_name(object));
     const Places places = slice_places(start, stop, step, list->items.size());
     runtime.spend(places.count / 4);
     runtime.reserve(places.count * sizeof(Value));
     std::vector<Value> items;
     for (size_t i = 0; i < places.count; ++i) items.push_back(list->items[places[i]]);
-    return runtime.list(std::move(items), list->type == ListType::Range ? ListType::List : list->type);
+    List* result = runtime.list(std::move(items), list->type);
+    result->start = list->start + places.first * list->step;
+    result->stop = list->start + places.last * list->step;
+    result->step = places.stride * list->step;
+    return result;
 }
 
 std::vector<Value> items_of(Runtime& runtime, const Value& iterable) {

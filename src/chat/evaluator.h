@@ -70,6 +70,7 @@ class Evaluator {
     Flow run(const Continue&, const ScopePtr&) { return Flow::Continue; }
     void loop_over(const For& node, const Value& iterable, const ScopePtr& scope, int64_t depth);
     void print(const Text& text);
+    void print_string(const Value& value);
     /// What the body prints, in a scope of its own.
     Text capture(const Body& body, const ScopePtr& scope, Flow& flow);
     template <class Action>

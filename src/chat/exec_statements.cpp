@@ -22,6 +22,10 @@ struct Macro : Object {
         return name == "name" ? std::optional<Value>(runtime.string(definition.name)) : std::nullopt;
     }
 
+    std::string repr() override {
+        return definition.name.empty() ? "<Macro anonymous>" : fmt::format("<Macro {}>", repr_of_text(definition.name));
+    }
+
     Evaluator& evaluator;
     const MacroDefinition& definition;
     ScopePtr scope;
@@ -87,6 +91,12 @@ void Evaluator::print(const Text& text) {
     if (buffered_bytes_ > runtime_.limits().max_output)
         refuse("the output is too long (more than {} bytes)", runtime_.limits().max_output);
     out_->append(text);
+}
+
+/// What a filter block or call block gives is not turned into text.
+void Evaluator::print_string(const Value& value) {
+    if (!value.is_string()) refuse("sequence item 0: expected str instance, {} found", type_name(value));
+    print(value.text());
 }
 
 Evaluator::Flow Evaluator::execute(const Body& body, const ScopePtr& scope) {
@@ -189,7 +199,7 @@ Evaluator::Flow Evaluator::run(const AssignBody& node, const ScopePtr& scope) {
 Evaluator::Flow Evaluator::run(const FilterBlock& node, const ScopePtr& scope) {
     Flow flow = Flow::Normal;
     Text text = capture(node.body, scope, flow);
-    if (flow == Flow::Normal) print(*to_string(runtime_, filtered(node.filter, std::move(text), scope)));
+    if (flow == Flow::Normal) print_string(filtered(node.filter, std::move(text), scope));
     return flow;
 }
 
@@ -206,7 +216,7 @@ Evaluator::Flow Evaluator::run(const CallBlock& node, const ScopePtr& scope) {
     const Runtime::Level level(runtime_);
     line_ = node.call->line;
     const Value result = call(std::get<Call>(node.call->node), value_of(node.caller, scope), scope);
-    print(*to_string(runtime_, result));
+    print_string(result);
     return Flow::Normal;
 }
 

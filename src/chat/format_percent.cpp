@@ -187,8 +187,8 @@ Text PercentFormatter::run() {
         at_ = percent + 1;
         if (percent < format_.bytes.size()) conversion();
     }
-    const bool all_used =
-        tuple_ ? used_ == tuple_->items.size() : used_ == 1 || values_.as<Dict>() || values_.as<List>();
+    const bool like_mapping = values_.as<Dict>() || values_.as<List>() || values_.is_undefined();  // for Python
+    const bool all_used = tuple_ ? used_ == tuple_->items.size() : used_ == 1 || like_mapping;
     if (!by_name_ && !all_used) refuse("not all arguments converted during string formatting");
     Text result = out_.take();
     result.markup = format_.markup;

@@ -23,6 +23,8 @@ class Loop : public Object {
     /// loop(items) in a recursive loop.
     Value call(Runtime& runtime, Arguments& arguments) override;
 
+    std::string repr() override { return fmt::format("<LoopContext {}/{}>", index_ + 1, length()); }
+
   private:
     Evaluator& evaluator_;
     const For& node_;

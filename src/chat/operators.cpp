@@ -278,17 +278,13 @@ void append_joined(TextBuilder& out, const Text& text, bool into_markup) {
 }
 
 Value concatenate(Runtime& runtime, const std::vector<Value>& parts) {
-    const bool markup = std::any_of(parts.begin(), parts.end(),
-                                    [](const Value& part) { return part.is_string() && part.text().markup; });
     TextBuilder out;
     for (const Value& part : parts) {
         const TextPtr text = to_string(runtime, part);
         runtime.reserve(out.size() + text->bytes.size());
-        append_joined(out, *text, markup);
+        out.append(*text);
     }
-    Text result = out.take();
-    result.markup = markup;
-    return runtime.string(std::move(result));
+    return runtime.string(out.take());
 }
 
 Text escape_html(const Text& text) {

@@ -14,7 +14,7 @@ bool compare(Runtime& runtime, CompareOp op, const Value& a, const Value& b);
 /// needle in container
 bool contains(Runtime& runtime, const Value& needle, const Value& container);
 
-/// a ~ b ~ …: all as text, one after the other; if one of them is markup, the others are escaped.
+/// a ~ b ~ …: all as text, one after the other; never markup.
 Value concatenate(Runtime& runtime, const std::vector<Value>& parts);
 /// Appends text; escaped for HTML if it joins markup and is none itself.
 void append_joined(TextBuilder& out, const Text& text, bool into_markup);

@@ -96,7 +96,8 @@ void append_object(Runtime& runtime, const Value& value, TextBuilder& out) {
         append_dict(runtime, space->attributes, out);
         out.append(">");
     } else {
-        out.append(fmt::format("<{}>", type_name(value)));
+        const std::string repr = value.object()->repr();
+        out.append(repr.empty() ? fmt::format("<{}>", type_name(value)) : repr);
     }
 }
 

@@ -79,13 +79,15 @@ bool same_as(Runtime&, const Value& a, const Arguments& arguments) {
     return a.is_none() && b.is_none();
 }
 
-bool names_filter(Runtime&, const Value& input, const Arguments& arguments) {
+bool names_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
     const Bound bound("filter", arguments, {});
+    hash_of(runtime, input);  // it is looked up, so a list is an error
     return input.is_string() && has_filter(input.str());
 }
 
-bool names_test(Runtime&, const Value& input, const Arguments& arguments) {
+bool names_test(Runtime& runtime, const Value& input, const Arguments& arguments) {
     const Bound bound("test", arguments, {});
+    hash_of(runtime, input);
     return input.is_string() && has_test(input.str());
 }
 

@@ -137,15 +137,16 @@ Value indent_filter(Runtime& runtime, const Value& input, Arguments& arguments) 
 
 Value truncate_filter(Runtime& runtime, const Value& input, Arguments& arguments) {
     const Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
-    require_defined(input);
-    if (!input.is_string()) refuse("truncate: the value must be str, not {}", type_name(input));
-    const Text& text = input.text();
+    const auto size = length_of(input);
+    if (!size) refuse("object of type '{}' has no len()", type_name(input));
     const Text end = bound.has(2) ? bound.text(2) : Text("...");
     const int64_t length = bound.integer_or(0, 255), leeway = bound.is_set(3) ? bound.integer_or(3, 5) : 5;
     const int64_t kept = length - static_cast<int64_t>(end.n_chars);
     if (kept < 0) refuse("expected length >= {}, got {}", end.n_chars, length);
     if (leeway < 0) refuse("expected leeway >= 0, got {}", leeway);
-    if (text.n_chars <= static_cast<uint64_t>(length) + static_cast<uint64_t>(leeway)) return input;
+    if (*size <= static_cast<uint64_t>(length) + static_cast<uint64_t>(leeway)) return input;
+    if (!input.is_string()) refuse("truncate: the value must be str, not {}", type_name(input));
+    const Text& text = input.text();
     const Text head = characters(text, 0, static_cast<size_t>(kept));
     const size_t space = bound.truth_or(1, false) ? head.bytes.npos : head.bytes.rfind(' ');
     TextBuilder out;

@@ -88,6 +88,7 @@ struct Object {
     /// An attribute that the object itself has; nothing for containers.
     virtual std::optional<Value> attribute(Runtime&, std::string_view) { return std::nullopt; }
     virtual Value call(Runtime& runtime, Arguments& arguments);  ///< an error unless overridden
+    virtual std::string repr() { return ""; }                    ///< empty: as "<its type>"
 
     const ObjectKind kind;
 };
