@@ -136,7 +136,7 @@ class Conversations:
 
     def content(self):
         r = self.r
-        if r.random() < 0.85:
+        if r.random() < 0.95:
             return self.text()
         return r.choice([None, [], [{"type": "text", "text": self.text()}], [{"type": "text", "text": self.text()} for _ in range(2)]])
 
@@ -147,7 +147,7 @@ class Conversations:
             if r.random() < 0.3:
                 message["tool_calls"] = [self.tool_call(number + i) for i in range(r.choice([1, 1, 2]))]
                 if r.random() < 0.3:
-                    message["content"] = r.choice(["", None])
+                    message["content"] = ""
             for key in ("reasoning_content", "thinking", "reasoning"):
                 if r.random() < 0.2:
                     message[key] = self.text()
@@ -155,7 +155,7 @@ class Conversations:
             message["tool_call_id"] = f"call{number - 1:05}"
             if r.random() < 0.5:
                 message["name"] = "get_weather"
-        if r.random() < 0.05:
+        if r.random() < 0.02:
             message.pop("content")
         return message
 
@@ -322,7 +322,7 @@ def render(env, compiled, source, variables):
     try:
         if source not in compiled:
             compiled[source] = env.from_string(source)
-        return compiled[source].render(**copy.deepcopy(variables))  # some of jinja2's filters change their input, None
+        return compiled[source].render(**copy.deepcopy(variables)), None  # some filters of jinja2 change their input
     except Exception as error:  # every kind is a refusal
         return None, error
 
@@ -347,11 +347,12 @@ def difference(expected, error, ours):
 # hold and ggmlx refuses, and reprs of what only Python has.
 def is_excused(expected, error, ours):
     refused = ours.get("error", "")
-    if any(part in refused for part in ("64 bits at most", "too much memory", "runs too long", "'LoopContext' object is not iterable", "is not supported", "is over 4096")):
+    if any(part in refused for part in ("64 bits at most", "too much memory", "runs too long", "'LoopContext' object is not iterable",
+                                      "Can only get item pairs", "is not supported", "is over 4096")):
         return True
     if error is not None:
         return "Exceeds the limit" in str(error)
-    return any(part in expected for part in (" at 0x", "Cycler", "slice(", "<built-in", "(1+", "e-17j"))
+    return any(part in expected.lower() for part in (" at 0x", "<built-in"))
 
 
 def compare(program, name, cases, env):

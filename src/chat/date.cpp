@@ -20,8 +20,8 @@ std::tm parse_date(std::string_view text) {
     const bool shaped = text.size() == 10 && text[4] == '-' && text[7] == '-' && parse_part(text.substr(0, 4), year) &&
                         parse_part(text.substr(5, 2), month) && parse_part(text.substr(8, 2), day);
     const auto date = std::chrono::year(year) / month / day;
-    ggmlx::require(shaped && date.ok(), ggmlx::ErrorKind::InvalidArgument,
-                   "\"{}\" is no date; write it as YYYY-MM-DD", text);
+    ggmlx::require(shaped && date.ok(), ggmlx::ErrorKind::InvalidArgument, "\"{}\" is no date; write it as YYYY-MM-DD",
+                   text);
     const std::chrono::sys_days days(date);
     const std::chrono::sys_days new_year(std::chrono::year(year) / 1 / 1);
     std::tm result{};

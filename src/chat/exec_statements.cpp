@@ -131,15 +131,16 @@ Evaluator::Flow Evaluator::run(const If& node, const ScopePtr& scope) {
 
 void Evaluator::loop_over(const For& node, const Value& iterable, const ScopePtr& scope, int64_t depth) {
     Loop* loop = runtime_.make<Loop>(*this, node, items_of(runtime_, iterable), scope, depth);
-    bool any = false;
+    bool completed = false;  // a turn; one that ends with break or continue does not count, as in jinja2
     while (loop->advance()) {
-        any = true;
         const auto inner = std::make_shared<Scope>(scope);
         inner->set(kLoopName, loop);
         assign(node.target, loop->current(), inner);
-        if (execute(node.body, inner) == Flow::Break) break;
+        const Flow flow = execute(node.body, inner);
+        if (flow == Flow::Break) break;
+        completed = completed || flow == Flow::Normal;
     }
-    if (!any) execute(node.otherwise, std::make_shared<Scope>(scope));
+    if (!completed) execute(node.otherwise, std::make_shared<Scope>(scope));
 }
 
 Evaluator::Flow Evaluator::run(const For& node, const ScopePtr& scope) {

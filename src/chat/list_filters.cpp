@@ -29,10 +29,10 @@ std::vector<Value> sorted(Runtime& runtime, std::vector<std::pair<Value, Value>>
     return items;
 }
 
-/// The attributes "a,b.c" of an item as one key.
+/// The attributes "a,b.c" of an item as a list to compare, also if it is one: lists compare what is not there as equal.
 Value multi_key(Runtime& runtime, const Value& item, const Value& attributes, bool case_sensitive) {
-    if (!attributes.is_string() || attributes.str().find(',') == std::string::npos)
-        return sort_key(runtime, attribute_path(runtime, item, attributes), case_sensitive);
+    if (!attributes.is_string())
+        return runtime.list({sort_key(runtime, attribute_path(runtime, item, attributes), case_sensitive)});
     std::vector<Value> keys;
     std::string_view rest = attributes.str();
     while (true) {

@@ -122,7 +122,7 @@ bool is_list_type(const Value& value, ListType type) {
 }
 
 bool is_callable(const Value& value) {
-    if (!value.is_object()) return false;
+    if (!value.is_object()) return value.is_undefined();  // it has a __call__, which fails
     const ObjectKind kind = value.object()->kind;
     return kind == ObjectKind::Function || kind == ObjectKind::Macro || kind == ObjectKind::Loop ||
            kind == ObjectKind::Joiner;

@@ -68,9 +68,9 @@ int main(int argc, char** argv) try {
     }
     std::unordered_map<std::string, ChatTemplate> parsed;
     for (std::string line; std::getline(std::cin, line);)
-        std::cout << render(ordered_json::parse(line), parsed).dump(-1, ' ', false,
-                                                                    ordered_json::error_handler_t::replace)
-                  << '\n';
+        std::cout
+            << render(ordered_json::parse(line), parsed).dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+            << '\n';
     return 0;
 } catch (const std::exception& e) {
     std::cerr << e.what() << '\n';
