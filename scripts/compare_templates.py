@@ -277,7 +277,8 @@ class Language:
         if kind < 7:
             return self.loop(depth)
         if kind == 7:
-            name = r.choice(["v", "n", "s", "ns.a"])
+            # Not of a variable that is passed in: jinja2 hides those from inner scopes if they are set after these.
+            name = r.choice(["v", "u", "ns.a"])
             return tag(f"set {name} = {expression()}") + "{{ v }}{{ n }}"
         if kind == 8:
             return tag(f"set v{r.choice(['', '|upper', '|trim'])}") + self.body(depth) + tag("endset") + "{{ v }}"

@@ -15,10 +15,10 @@ namespace llm {
 
 /// The texts of a checkpoint's files; empty: there is no such file.
 struct ChatFiles {
-    std::string tokenizer_config;    ///< tokenizer_config.json
-    std::string chat_template;       ///< chat_template.jinja
-    std::string chat_template_json;  ///< chat_template.json: {"chat_template": …}
-    std::string special_tokens_map;  ///< special_tokens_map.json, where tokenizer_config.json names no tokens
+    std::string tokenizer_config = {};    ///< tokenizer_config.json
+    std::string chat_template = {};       ///< chat_template.jinja
+    std::string chat_template_json = {};  ///< chat_template.json: {"chat_template": …}
+    std::string special_tokens_map = {};  ///< special_tokens_map.json, where tokenizer_config.json names no tokens
 };
 
 /// A conversation as an API or a file gives it.

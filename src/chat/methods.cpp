@@ -42,7 +42,8 @@ Method find_method(const Value& self, std::string_view name) {
         if (!found) found = find_string_search_method(name);
         if (!found) found = find_string_split_method(name);
     } else if (is_list_type(self, ListType::List) ||
-               (is_list_type(self, ListType::Tuple) && is_one_of(name, {"index", "count"}))) {
+               ((is_list_type(self, ListType::Tuple) || is_list_type(self, ListType::Range)) &&
+                is_one_of(name, {"index", "count"}))) {
         found = find_list_method(name);
     } else if (self.as<Dict>()) {
         found = find_dict_method(name);

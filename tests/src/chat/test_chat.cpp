@@ -159,7 +159,7 @@ TEST(ChatPrompt, TheLastMessageCanBeLeftOpen) {
     const ChatFormat format = ChatFormat::from_template(source, "t");
     const Prompt prompt = format.prompt(request);
     EXPECT_EQ(prompt.text, "<user>hi</><assistant>I am ");
-    EXPECT_EQ(prompt.runs.back(), (Run{prompt.text.size(), Origin::Assistant}));
+    EXPECT_EQ(prompt.runs.back(), (llm::Run{prompt.text.size(), Origin::Assistant}));
     const char* trimming = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}";
     EXPECT_EQ(prompt_of(ChatFormat::from_template(trimming, "t"), request), "<user>hi</><assistant>I am");
     EXPECT_NE(failure_of(ChatFormat::from_template("{{ messages|length }}", "t"), request).find("does not appear"),
