@@ -6,7 +6,7 @@
 
 namespace llm {
 
-std::unique_ptr<const Model> parse_model(TokenizerFile& file) {
+std::unique_ptr<const TokenizerModel> parse_model(TokenizerFile& file) {
     const nlohmann::json object = Fields(file.tree, "the file").at("model");
     // The oldest files have no type; they are BPE, the only kind with merges.
     const std::string type = Fields(object, "model").text("type", file.merges.empty() ? "" : "BPE");

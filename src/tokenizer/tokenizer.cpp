@@ -26,7 +26,7 @@ class PlainText {
 
   private:
     const Tokenizer::Impl& impl_;
-    std::unique_ptr<Model::Encoder> encoder_;
+    std::unique_ptr<TokenizerModel::Encoder> encoder_;
     std::vector<TokenId>& out_;
 };
 
