@@ -152,8 +152,8 @@ const SourceTensor* SafetensorsFile::find(std::string_view wanted) const {
 
 void SafetensorsFile::parse() {
     const uint64_t n = header_bytes(bytes_, path_);
-    const std::string_view json(reinterpret_cast<const char*>(bytes_.data()) + 8, n);
-    tensors_ = parse_safetensors_header(json, path_);
+    const std::string_view header(reinterpret_cast<const char*>(bytes_.data()) + 8, n);
+    tensors_ = parse_safetensors_header(header, path_);
     std::stable_sort(tensors_.begin(), tensors_.end(), [](const SourceTensor& a, const SourceTensor& b) {
         return std::pair(a.offset, a.size_bytes) < std::pair(b.offset, b.size_bytes);
     });

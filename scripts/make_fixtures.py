@@ -212,24 +212,238 @@ FIXTURES = {
 }
 
 
+MIXTRAL = {
+    **sizes(n_embd=40, n_ff=52, n_head=4, n_head_kv=2, n_layer=2, n_vocab=101),
+    "tie_word_embeddings": False,
+    "num_local_experts": 6,
+    "num_experts_per_tok": 2,
+    "sliding_window": None,
+    "rope_parameters": rope(theta=1000000.0),
+}
+
+QWEN2_MOE = {
+    **sizes(n_embd=40, n_ff=76, n_head=4, n_head_kv=2, n_layer=3, n_vocab=101),
+    "tie_word_embeddings": False,
+    "num_experts": 7,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 36,
+    "shared_expert_intermediate_size": 44,
+    "norm_topk_prob": False,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [1],
+    "use_sliding_window": False,
+    "rope_parameters": rope(theta=1000000.0),
+}
+
+QWEN3_MOE = {
+    **sizes(n_embd=40, n_ff=68, n_head=4, n_head_kv=1, n_layer=3, n_vocab=101),
+    "head_dim": 16,
+    "tie_word_embeddings": False,
+    "num_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 36,
+    "norm_topk_prob": True,
+    "decoder_sparse_step": 2,  # layer 1 has experts, 0 and 2 have none
+    "mlp_only_layers": [],
+    "rope_parameters": rope(theta=1000000.0),
+}
+
+OLMOE = {
+    **sizes(n_embd=48, n_ff=44, n_head=4, n_head_kv=2, n_layer=2, n_vocab=101),
+    "tie_word_embeddings": False,
+    "num_experts": 8,
+    "num_experts_per_tok": 3,
+    "norm_topk_prob": False,
+    "clip_qkv": 1.25,
+    "rope_parameters": rope(),
+}
+
+GPT_OSS = {
+    **sizes(n_embd=64, n_ff=96, n_head=4, n_head_kv=2, n_layer=2, n_vocab=101),
+    "head_dim": 16,
+    "tie_word_embeddings": False,
+    "num_local_experts": 6,
+    "num_experts_per_tok": 3,
+    "sliding_window": 24,
+    "rope_parameters": rope(
+        "yarn", theta=150000.0, factor=8.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+        original_max_position_embeddings=32,
+    ),
+}
+
+DEEPSEEK_V2 = {
+    **sizes(n_embd=40, n_ff=60, n_head=4, n_head_kv=4, n_layer=3, n_vocab=101),
+    "tie_word_embeddings": False,
+    "q_lora_rank": 24,
+    "kv_lora_rank": 32,
+    "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 20,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "n_shared_experts": 2,
+    "moe_intermediate_size": 28,
+    "first_k_dense_replace": 1,
+    "topk_method": "group_limited_greedy",
+    "n_group": 4,
+    "topk_group": 2,
+    "norm_topk_prob": False,
+    "routed_scaling_factor": 1.5,
+    "rope_parameters": rope(
+        "yarn", factor=8.0, beta_fast=32, beta_slow=1, mscale=0.707, mscale_all_dim=0.707,
+        original_max_position_embeddings=32,
+    ),
+}
+DEEPSEEK_V2_LITE = {
+    **DEEPSEEK_V2,
+    "q_lora_rank": None,
+    "topk_method": "greedy",
+    "n_group": None,
+    "topk_group": None,
+    "routed_scaling_factor": 1.0,
+    "rope_parameters": rope(),
+}
+
+DEEPSEEK_V3 = {
+    **{name: value for name, value in DEEPSEEK_V2.items() if name != "topk_method"},
+    "n_shared_experts": 1,
+    "norm_topk_prob": True,
+    "routed_scaling_factor": 2.5,
+    "rope_parameters": rope(
+        "yarn", factor=8.0, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=1.0,
+        original_max_position_embeddings=32,
+    ),
+}
+
+GLM4_MOE = {
+    **sizes(n_embd=40, n_ff=60, n_head=4, n_head_kv=2, n_layer=3, n_vocab=101),
+    "head_dim": 16,
+    "tie_word_embeddings": False,
+    "attention_bias": True,
+    "use_qk_norm": True,
+    "partial_rotary_factor": 0.5,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "n_shared_experts": 1,
+    "moe_intermediate_size": 36,
+    "first_k_dense_replace": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "norm_topk_prob": True,
+    "routed_scaling_factor": 1.5,
+    "rope_parameters": {**rope(theta=1000000.0), "partial_rotary_factor": 0.5},
+}
+
+MINIMAX_M2 = {
+    **sizes(n_embd=40, n_ff=36, n_head=4, n_head_kv=2, n_layer=2, n_vocab=101),
+    "head_dim": 16,
+    "tie_word_embeddings": False,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 3,
+    "rope_parameters": {**rope(theta=5000000.0), "partial_rotary_factor": 0.5},
+}
+
+SELECTION_BIAS = Variant("no selection bias", weights_named="e_score_correction_bias")
+
+FIXTURES |= {
+    "mixtral": Fixture("mixtral", MIXTRAL, [Variant("one expert a token", {"num_experts_per_tok": 1})]),
+    "qwen2_moe": Fixture(
+        "qwen2_moe",
+        QWEN2_MOE,
+        [
+            Variant("weights normalised", {"norm_topk_prob": True}),
+            Variant("shared gate of zeros", weights_named="shared_expert_gate"),
+            Variant("no q bias", weights_named="q_proj.bias"),
+        ],
+    ),
+    "qwen3_moe": Fixture("qwen3_moe", QWEN3_MOE, [Variant("weights not normalised", {"norm_topk_prob": False})]),
+    "olmoe": Fixture(
+        "olmoe",
+        OLMOE,
+        [
+            Variant("no clip", {"clip_qkv": None}),
+            Variant("weights normalised", {"norm_topk_prob": True}),
+            Variant("q norm of ones", weights_named="q_norm.weight", become=1.0),
+        ],
+    ),
+    "gpt_oss": Fixture(
+        "gpt_oss",
+        GPT_OSS,
+        [
+            Variant("no sinks", weights_named="sinks", become=-1e9),
+            Variant("window one longer", {"sliding_window": 25}),
+            Variant("no router bias", weights_named="router.bias"),
+            Variant("no gate and up bias", weights_named="gate_up_proj_bias"),
+            Variant("no down bias", weights_named="down_proj_bias"),
+            Variant("yarn rounded", {"rope_parameters": {**GPT_OSS["rope_parameters"], "truncate": True}}),
+        ],
+    ),
+    "deepseek_v2": Fixture(
+        "deepseek_v2",
+        DEEPSEEK_V2,
+        [
+            Variant("no groups", {"topk_method": "greedy"}),
+            UNSCALED,
+            Variant("scale 1", {"routed_scaling_factor": 1.0}),
+        ],
+    ),
+    "deepseek_v2_lite": Fixture("deepseek_v2", DEEPSEEK_V2_LITE, []),
+    "deepseek_v3": Fixture(
+        "deepseek_v3",
+        DEEPSEEK_V3,
+        [
+            SELECTION_BIAS,
+            Variant("no groups", {"n_group": 1, "topk_group": 1}),
+            Variant("weights not normalised", {"norm_topk_prob": False}),
+            UNSCALED,
+        ],
+    ),
+    "kimi_k2": Fixture(
+        "deepseek_v3", {**DEEPSEEK_V3, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.827}, [SELECTION_BIAS]
+    ),
+    "glm4_moe": Fixture(
+        "glm4_moe",
+        GLM4_MOE,
+        [SELECTION_BIAS, Variant("q norm of ones", weights_named="q_norm.weight", become=1.0)],
+    ),
+    "minimax_m2": Fixture(
+        "minimax_m2",
+        MINIMAX_M2,
+        [SELECTION_BIAS, Variant("q norm of ones", weights_named="q_norm.weight", become=1.0)],
+    ),
+}
+
+
 def build(model_type, config):
     made = AutoConfig.for_model(model_type, **config)
+    made._experts_implementation = "eager"
     return AutoModelForCausalLM.from_config(made, attn_implementation="eager").float().eval()
 
 
+def weights_of(model):
+    """Parameters, and the selection bias of routers, which is a buffer."""
+    yield from model.named_parameters()
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            yield name, buffer
+
+
 def randomize(model, generator):
-    """Matrices get a gain of 1.1 (embeddings and output 2), norms lie around 1, biases around 0."""
+    """Matrices get a gain of 1.1 (embeddings and output 2), norms and sinks lie around 1, biases around 0."""
 
     def normal(p):
         return torch.randn(p.shape, generator=generator, dtype=torch.float32)
 
     with torch.no_grad():
-        for name, p in model.named_parameters():  # tied weights come once
-            if p.dim() == 2:
+        for name, p in weights_of(model):  # tied weights come once
+            if name.endswith("bias"):
+                # Those of experts are large enough to reach the clamp of gpt_oss.
+                p.copy_((3.0 if "gate_up_proj_bias" in name else 0.3) * normal(p))
+            elif p.dim() >= 2:
                 gain = 2.0 if "embed_tokens" in name or "lm_head" in name else 1.1
-                p.copy_(normal(p) * gain / p.shape[1] ** 0.5)
-            elif name.endswith("bias"):
-                p.copy_(0.3 * normal(p))
+                # gpt_oss stores its stacked experts as [n_expert, n_in, n_out].
+                n_in = p.shape[1] if model.config.model_type == "gpt_oss" and p.dim() == 3 else p.shape[-1]
+                p.copy_(normal(p) * gain / n_in**0.5)
             else:
                 p.copy_(1.0 + 0.2 * normal(p))
 
@@ -262,7 +476,9 @@ def save(fixture, model, folder):
 
 
 def reload(folder):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager"
+    ).eval()
     wrong = [n for n, p in model.named_parameters() if p.dtype != torch.float32]
     if wrong:
         raise RuntimeError(f"not float32 after loading: {wrong}")
@@ -301,7 +517,7 @@ def change(fixture, variant, model, ids):
     other.load_state_dict(model.state_dict())
     n_changed = 0
     with torch.no_grad():
-        for name, p in other.named_parameters():
+        for name, p in weights_of(other):
             if variant.weights_named and variant.weights_named in name:
                 p.fill_(variant.become)
                 n_changed += 1

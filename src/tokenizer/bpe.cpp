@@ -36,7 +36,7 @@ std::vector<TokenId> Bpe::opaque_symbols() const {
     return ids;
 }
 
-class Bpe::PieceEncoder : public Model::Encoder {
+class Bpe::PieceEncoder : public TokenizerModel::Encoder {
   public:
     explicit PieceEncoder(const Bpe& bpe) : bpe_(bpe) {}
 
@@ -123,7 +123,7 @@ class Bpe::PieceEncoder : public Model::Encoder {
     std::vector<TokenId> symbols_, run_;
 };
 
-std::unique_ptr<Model::Encoder> Bpe::encoder() const { return std::make_unique<PieceEncoder>(*this); }
+std::unique_ptr<TokenizerModel::Encoder> Bpe::encoder() const { return std::make_unique<PieceEncoder>(*this); }
 
 namespace {
 
@@ -162,7 +162,7 @@ Bpe::Options parse_options(const Fields& fields, const Vocab& vocab) {
 
 }  // namespace
 
-std::unique_ptr<const Model> parse_bpe(const Fields& fields, TokenizerFile& file) {
+std::unique_ptr<const TokenizerModel> parse_bpe(const Fields& fields, TokenizerFile& file) {
     fields.only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                  "byte_fallback", "ignore_merges"});
     require(!file.has_scores, ErrorKind::CorruptFile, "tokenizer.json: {} has a list for a vocabulary", fields.where());

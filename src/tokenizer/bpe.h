@@ -15,7 +15,7 @@ namespace llm {
 
 class Fields;
 
-class Bpe : public Model {
+class Bpe : public TokenizerModel {
   public:
     struct Options {
         TokenId unknown = -1;        ///< for characters without a token; -1: they are dropped
@@ -43,6 +43,6 @@ class Bpe : public Model {
 };
 
 /// Throws corrupt_file for merges of tokens that do not exist, unsupported for dropout, prefixes and suffixes.
-std::unique_ptr<const Model> parse_bpe(const Fields& fields, TokenizerFile& file);
+std::unique_ptr<const TokenizerModel> parse_bpe(const Fields& fields, TokenizerFile& file);
 
 }  // namespace llm

@@ -17,7 +17,7 @@ struct Tokenizer::Impl {
     AddedTokens added;
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
-    std::unique_ptr<const Model> model;
+    std::unique_ptr<const TokenizerModel> model;
     SpecialFrame frame;
     DecodeChain decoder;
 

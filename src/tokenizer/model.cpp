@@ -7,7 +7,7 @@
 
 namespace llm {
 
-std::unique_ptr<const Model> parse_model(TokenizerFile& file) {
+std::unique_ptr<const TokenizerModel> parse_model(TokenizerFile& file) {
     const nlohmann::json object = Fields(file.tree, "the file").at("model");
     // The oldest files have no type; the kind shows in what they have.
     const char* kind = file.has_scores ? "Unigram" : file.merges.empty() ? "" : "BPE";

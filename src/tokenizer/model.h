@@ -1,6 +1,6 @@
 #pragma once
-// Model: the stage that turns a piece of text into ids (BPE, unigram …). A model is immutable; what one encode() call
-// remembers lives in an Encoder of its own.
+// TokenizerModel: the stage that turns a piece of text into ids (BPE, unigram …). A model is immutable; what one
+// encode() call remembers lives in an Encoder of its own.
 
 #include <memory>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace llm {
 
-class Model {
+class TokenizerModel {
   public:
     /// Encodes one piece after the other. Owned by one thread.
     class Encoder {
@@ -21,7 +21,7 @@ class Model {
         virtual void encode(std::string_view piece, std::vector<TokenId>& out) = 0;
     };
 
-    virtual ~Model() = default;
+    virtual ~TokenizerModel() = default;
     virtual std::unique_ptr<Encoder> encoder() const = 0;
     virtual const Vocab& vocab() const = 0;
     /// The token for what the vocabulary cannot spell; -1: there is none.
@@ -30,6 +30,6 @@ class Model {
 
 /// From tokenizer.json's "model"; takes vocabulary and merges out of the file. Throws unsupported for a type that is
 /// neither BPE nor Unigram.
-std::unique_ptr<const Model> parse_model(TokenizerFile& file);
+std::unique_ptr<const TokenizerModel> parse_model(TokenizerFile& file);
 
 }  // namespace llm

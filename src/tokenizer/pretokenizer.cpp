@@ -27,7 +27,7 @@ void split_at(Pieces& p, const Pattern& pattern, SplitBehavior behavior, bool in
         p, [&](std::string_view text, std::vector<Range>& out) { finder.find_all(text, out); }, behavior, invert);
 }
 
-PreTokenizer sequence(const Fields& fields) {
+PreTokenizer sequence_step(const Fields& fields) {
     fields.only({"type", "pretokenizers"});
     std::vector<PreTokenizer> steps;
     for (const json& step : fields.constructs("pretokenizers")) steps.push_back(parse_pre_tokenizer(step));
@@ -115,7 +115,7 @@ PreTokenizer parse_pre_tokenizer(const json& object) {
     if (object.is_null()) return {};
     const Construct c(object, "pre_tokenizer");
     const Fields& f = c.fields;
-    if (c.type == "Sequence") return sequence(f);
+    if (c.type == "Sequence") return sequence_step(f);
     if (c.type == "Split") return split_step(f);
     if (c.type == "ByteLevel") return byte_level(f);
     if (c.type == "Metaspace") return metaspace(f);

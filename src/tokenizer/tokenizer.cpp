@@ -56,7 +56,7 @@ class PlainText {
     }
 
     const Tokenizer::Impl& impl_;
-    std::unique_ptr<Model::Encoder> encoder_;
+    std::unique_ptr<TokenizerModel::Encoder> encoder_;
     bool guarded_;
     std::vector<TokenId>& out_;
 };

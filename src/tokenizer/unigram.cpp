@@ -35,7 +35,7 @@ Unigram::Unigram(Vocab vocab, std::vector<double> scores, Options options)
     if (!scores_.empty()) unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
 }
 
-class Unigram::PieceEncoder : public Model::Encoder {
+class Unigram::PieceEncoder : public TokenizerModel::Encoder {
   public:
     explicit PieceEncoder(const Unigram& model) : model_(model) {}
 
@@ -128,9 +128,9 @@ class Unigram::PieceEncoder : public Model::Encoder {
     std::vector<uint32_t> ends_;  // of the tokens of the best way, the last one first
 };
 
-std::unique_ptr<Model::Encoder> Unigram::encoder() const { return std::make_unique<PieceEncoder>(*this); }
+std::unique_ptr<TokenizerModel::Encoder> Unigram::encoder() const { return std::make_unique<PieceEncoder>(*this); }
 
-std::unique_ptr<const Model> parse_unigram(const Fields& fields, TokenizerFile& file) {
+std::unique_ptr<const TokenizerModel> parse_unigram(const Fields& fields, TokenizerFile& file) {
     fields.only({"type", "unk_id", "byte_fallback"});
     require(file.vocab.empty(), ErrorKind::CorruptFile, "tokenizer.json: {} has ids in its vocabulary, not scores",
             fields.where());

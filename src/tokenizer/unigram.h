@@ -15,7 +15,7 @@ namespace llm {
 
 class Fields;
 
-class Unigram : public Model {
+class Unigram : public TokenizerModel {
   public:
     /// The longest token, in bytes: at every place of a text up to so many bytes are looked at.
     static constexpr size_t kMaxTokenBytes = 512;
@@ -44,6 +44,6 @@ class Unigram : public Model {
 
 /// Throws corrupt_file for an unknown token that does not exist, for empty tokens and tokens that come twice,
 /// unsupported for tokens that are too long.
-std::unique_ptr<const Model> parse_unigram(const Fields& fields, TokenizerFile& file);
+std::unique_ptr<const TokenizerModel> parse_unigram(const Fields& fields, TokenizerFile& file);
 
 }  // namespace llm

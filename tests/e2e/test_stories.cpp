@@ -50,14 +50,14 @@ TEST_F(Stories, GivesTheReferencesLogits) {
     const Ids bos{1};
     const auto logits = prompt_logits(model_, exact_options(), bos, 1);
     const std::vector<float> first = expected_["logits_after_bos_first_16"];
-    constexpr float kTolerance = 1e-4f;  // the golden values have five decimals
-    EXPECT_LE(max_difference(std::span(logits).first(first.size()), first), kTolerance);
+    constexpr float kGoldenTolerance = 1e-4f;  // the golden values have five decimals
+    EXPECT_LE(max_difference(std::span(logits).first(first.size()), first), kGoldenTolerance);
     for (const auto& entry : expected_["top5_after_bos"])
-        EXPECT_NEAR(logits.at(entry[0].get<size_t>()), entry[1].get<float>(), kTolerance);
+        EXPECT_NEAR(logits.at(entry[0].get<size_t>()), entry[1].get<float>(), kGoldenTolerance);
     const Ids all = expected_["greedy"]["ids"];
     const auto later = prompt_logits(model_, exact_options(), std::span(all).first(17), 1);
     for (const auto& entry : expected_["top5_after_17_greedy_ids"])
-        EXPECT_NEAR(later.at(entry[0].get<size_t>()), entry[1].get<float>(), kTolerance);
+        EXPECT_NEAR(later.at(entry[0].get<size_t>()), entry[1].get<float>(), kGoldenTolerance);
 }
 
 TEST_F(Stories, HasTheReferencesPerplexity) {

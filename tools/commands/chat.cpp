@@ -30,7 +30,7 @@ constexpr const char* kHelp =
     "/exit         leave, as does Ctrl-D\n"
     "Ctrl-C stops an answer; at the prompt, twice leaves.";
 
-struct Flags {
+struct ChatFlags {
     std::string model;
     EngineFlags engine;
     SamplingFlags sampling;
@@ -38,7 +38,7 @@ struct Flags {
     Common common;
 };
 
-bool parse(std::span<const std::string> arguments, Flags& flags) {
+bool parse_chat(std::span<const std::string> arguments, ChatFlags& flags) {
     Args args("chat",
               "A conversation in the terminal. What you type is appended to the text so far and the model goes on from "
               "there. /help lists what else can be typed.",
@@ -163,8 +163,8 @@ void Chat::loop() {
 }  // namespace
 
 int run_chat(std::span<const std::string> arguments) {
-    Flags flags;
-    if (!parse(arguments, flags)) return 0;
+    ChatFlags flags;
+    if (!parse_chat(arguments, flags)) return 0;
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
     const llm::Model model(open_model(flags.model));
     const auto options = generate_options(flags.sampling, model.generation(), false);

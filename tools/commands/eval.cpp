@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kTop = 5;
 
-struct Flags {
+struct EvalFlags {
     std::string model, logits_file;
     std::vector<std::string> dumps;
     int64_t last = 1;
@@ -27,7 +27,7 @@ struct Flags {
     Common common;
 };
 
-bool parse(std::span<const std::string> arguments, Flags& flags) {
+bool parse_eval(std::span<const std::string> arguments, EvalFlags& flags) {
     Args args("eval", "Evaluates a prompt and shows or saves the logits that follow its last tokens.",
               "  ggmlx eval model.ggmx -p \"Once upon a time\"\n"
               "  ggmlx eval model.ggmx --ids ids.json --last 8 --logits logits.safetensors\n"
@@ -69,7 +69,7 @@ std::vector<llm::TokenId> top_ids(std::span<const float> logits) {
     return ids;
 }
 
-nlohmann::ordered_json to_json(const llm::Logits& logits, size_t n_tokens) {
+nlohmann::ordered_json logits_json(const llm::Logits& logits, size_t n_tokens) {
     auto rows = nlohmann::ordered_json::array();
     for (int64_t i = 0; i < logits.n_rows(); ++i) {
         auto row = nlohmann::ordered_json::array();
@@ -79,7 +79,7 @@ nlohmann::ordered_json to_json(const llm::Logits& logits, size_t n_tokens) {
     return {{"n_tokens", n_tokens}, {"n_vocab", logits.n_vocab}, {"top", std::move(rows)}};
 }
 
-void print_text(const llm::Model& model, const llm::Logits& logits, int64_t first_position) {
+void print_eval(const llm::Model& model, const llm::Logits& logits, int64_t first_position) {
     for (int64_t i = 0; i < logits.n_rows(); ++i) {
         fmt::print("after position {}:", first_position + i);
         for (llm::TokenId id : top_ids(logits.row(i))) {
@@ -105,8 +105,8 @@ void save_dump(const DumpRequest& request, const llm::DumpedTensor& value) {
 }  // namespace
 
 int run_eval(std::span<const std::string> arguments) {
-    Flags flags;
-    if (!parse(arguments, flags)) return 0;
+    EvalFlags flags;
+    if (!parse_eval(arguments, flags)) return 0;
     const auto dumps = dump_requests(flags.dumps);
     const llm::Model model(open_model(flags.model));
     const auto ids = flags.prompt.tokens(model);
@@ -126,9 +126,9 @@ int run_eval(std::span<const std::string> arguments) {
     if (!flags.logits_file.empty()) save_logits(flags.logits_file, logits);
     for (const DumpRequest& d : dumps) save_dump(d, engine.dumped(d.name));
     if (flags.common.json)
-        fmt::print("{}\n", json_line(to_json(logits, ids.size())));
+        fmt::print("{}\n", json_line(logits_json(logits, ids.size())));
     else
-        print_text(model, logits, n_tokens - flags.last);
+        print_eval(model, logits, n_tokens - flags.last);
     return 0;
 }
 

@@ -16,14 +16,14 @@ namespace {
 
 constexpr int64_t kDefaultWindow = 512;
 
-struct Flags {
+struct PerplexityFlags {
     std::string model, file, ids_file;
     bool bos = false;
     EngineFlags engine;
     Common common;
 };
 
-bool parse(std::span<const std::string> arguments, Flags& flags) {
+bool parse_perplexity(std::span<const std::string> arguments, PerplexityFlags& flags) {
     Args args(
         "perplexity",
         "Measures how well a model predicts a text, in windows of -c tokens (default: 512, or the model's context "
@@ -42,13 +42,13 @@ bool parse(std::span<const std::string> arguments, Flags& flags) {
     return args.parse(arguments);
 }
 
-std::vector<llm::TokenId> text_ids(const Flags& flags, const llm::Model& model) {
+std::vector<llm::TokenId> text_ids(const PerplexityFlags& flags, const llm::Model& model) {
     if (flags.file.empty() == flags.ids_file.empty()) throw UsageError("give a text with -f, or token ids with --ids");
     if (!flags.ids_file.empty()) return read_ids(flags.ids_file);
     return model.tokenizer().encode(read_text(flags.file), {.add_special = false, .parse_special = false});
 }
 
-void print_result(const Flags& flags, const llm::Perplexity& p) {
+void print_result(const PerplexityFlags& flags, const llm::Perplexity& p) {
     if (flags.common.json) {
         fmt::print("{}\n", json_line({{"nll", p.nll},
                                       {"perplexity", p.perplexity},
@@ -65,8 +65,8 @@ void print_result(const Flags& flags, const llm::Perplexity& p) {
 }  // namespace
 
 int run_perplexity(std::span<const std::string> arguments) {
-    Flags flags;
-    if (!parse(arguments, flags)) return 0;
+    PerplexityFlags flags;
+    if (!parse_perplexity(arguments, flags)) return 0;
     const llm::Model model(open_model(flags.model));
     const auto ids = text_ids(flags, model);
 

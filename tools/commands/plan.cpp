@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-struct Flags {
+struct PlanFlags {
     std::string path, type = "q4_k";
     int64_t n_sequences = 1;
     bool tensors = false;
@@ -30,7 +30,7 @@ struct Flags {
     Common common;
 };
 
-bool parse(std::span<const std::string> arguments, Flags& flags) {
+bool parse_plan(std::span<const std::string> arguments, PlanFlags& flags) {
     Args args("plan",
               "Shows where every tensor would go and what that costs: bytes per device, rules and what they move, "
               "changes of device per token. Nothing is loaded. Rules are REGEX[@EXPERTS]=DEVICE; the first match wins.",
@@ -55,7 +55,7 @@ struct Described {
     std::string assumption;  ///< empty for a .ggmx
 };
 
-Described describe(const Flags& flags) {
+Described describe(const PlanFlags& flags) {
     if (is_model_file(flags.path)) {
         const auto file = open_model(flags.path);
         auto config = llm::ModelConfig::from_json(file.document("config.json"));
@@ -70,7 +70,7 @@ Described describe(const Flags& flags) {
     return {std::move(config), std::move(weights), fmt::format("matrices assumed as {}", ggmlx::name(*type))};
 }
 
-ordered_json to_json(const llm::PlanReport& r, const std::string& assumption) {
+ordered_json plan_json(const llm::PlanReport& r, const std::string& assumption) {
     ordered_json json = {{"n_ctx", r.n_ctx}, {"max_batch", r.max_batch}, {"assumption", assumption}};
     for (const auto& d : r.devices)
         json["devices"].push_back({{"name", d.name},
@@ -129,7 +129,7 @@ void print_tensors(const llm::PlanReport& r) {
     }
 }
 
-void print_text(const llm::PlanReport& r, const std::string& assumption, bool tensors) {
+void print_plan(const llm::PlanReport& r, const std::string& assumption, bool tensors) {
     if (!assumption.empty()) fmt::print("{}\n", assumption);
     fmt::print("context {} tokens, steps of at most {} tokens\n\n", r.n_ctx, r.max_batch);
     print_devices(r);
@@ -143,8 +143,8 @@ void print_text(const llm::PlanReport& r, const std::string& assumption, bool te
 }  // namespace
 
 int run_plan(std::span<const std::string> arguments) {
-    Flags flags;
-    if (!parse(arguments, flags)) return 0;
+    PlanFlags flags;
+    if (!parse_plan(arguments, flags)) return 0;
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
     const Described model = describe(flags);
     llm::EngineOptions options = engine_options(flags.engine);
@@ -162,9 +162,9 @@ int run_plan(std::span<const std::string> arguments) {
     llm::PlanReport report = llm::plan_report(blueprint, options.rules, backends);
     if (flags.ram) report.devices[0].free_bytes = *flags.ram;
     if (flags.common.json)
-        fmt::print("{}\n", json_line(to_json(report, model.assumption)));
+        fmt::print("{}\n", json_line(plan_json(report, model.assumption)));
     else
-        print_text(report, model.assumption, flags.tensors);
+        print_plan(report, model.assumption, flags.tensors);
     return 0;
 }
 

@@ -17,7 +17,7 @@
 namespace cli {
 namespace {
 
-struct Flags {
+struct RunFlags {
     std::string model;
     EngineFlags engine;
     PromptFlags prompt;
@@ -26,7 +26,7 @@ struct Flags {
     Common common;
 };
 
-bool parse(std::span<const std::string> arguments, Flags& flags) {
+bool parse_run(std::span<const std::string> arguments, RunFlags& flags) {
     Args args("run", "Continues a prompt. The text goes to standard output, notes and timings to standard error.",
               "  ggmlx run model.ggmx -p \"Once upon a time\"\n"
               "  ggmlx run model.ggmx -f question.txt -n 200 --temp 0\n"
@@ -58,8 +58,8 @@ void print_timings(const llm::Generated& result, int64_t n_ctx) {
 }  // namespace
 
 int run_run(std::span<const std::string> arguments) {
-    Flags flags;
-    if (!parse(arguments, flags)) return 0;
+    RunFlags flags;
+    if (!parse_run(arguments, flags)) return 0;
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
     const llm::Model model(open_model(flags.model));
     const auto options = generate_options(flags.sampling, model.generation(), flags.prompt.escape);

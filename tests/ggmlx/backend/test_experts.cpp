@@ -13,12 +13,12 @@ class CpuExperts : public testing::TestWithParam<CaseOf> {};
 
 TEST_P(CpuExperts, GivesTheBitsOfTheReference) { expect_reference_bits(GetParam()); }
 
-struct Size {
+struct ExpertsSize {
     int64_t n_expert, n_embd, n_ff, n_tokens, k;
 };
 
 /// Ids without repeats in a row, some of them -1; expert n_expert - 1 is chosen by nobody.
-Array random_ids(Random& random, const Size& s) {
+Array random_ids(Random& random, const ExpertsSize& s) {
     std::vector<int32_t> order(static_cast<size_t>(s.n_expert - 1)), ids;
     std::iota(order.begin(), order.end(), 0);
     for (int64_t t = 0; t < s.n_tokens; ++t) {
@@ -43,7 +43,7 @@ Array random_bias(Random& random, int64_t n_expert, int64_t n) {
     return bias;
 }
 
-ExpertWeights random_experts(OpCase& c, Random& random, const Size& s, DType gate, DType up, DType down,
+ExpertWeights random_experts(OpCase& c, Random& random, const ExpertsSize& s, DType gate, DType up, DType down,
                              bool has_bias) {
     ExpertWeights w{.gate = c.weight(random_weight(random, gate, {s.n_expert, s.n_ff, s.n_embd})),
                     .up = c.weight(random_weight(random, up, {s.n_expert, s.n_ff, s.n_embd})),
@@ -63,10 +63,10 @@ constexpr SwiGLUParams kClamped{.alpha = 1.702f, .clamp = 2.0f, .up_offset = 1.0
 
 std::vector<CaseOf> whole_cases() {
     std::vector<CaseOf> cases;
-    const std::vector<Size> sizes32 = {{3, 64, 32, 1, 1}, {5, 100, 172, 4, 2}, {4, 64, 80, 33, 3}};
-    const std::vector<Size> sizes256 = {{3, 256, 256, 1, 1}, {5, 256, 512, 7, 2}};
+    const std::vector<ExpertsSize> sizes32 = {{3, 64, 32, 1, 1}, {5, 100, 172, 4, 2}, {4, 64, 80, 33, 3}};
+    const std::vector<ExpertsSize> sizes256 = {{3, 256, 256, 1, 1}, {5, 256, 512, 7, 2}};
     for (DType dtype : kWeightTypes) {
-        for (const Size& s : info(dtype).block_len == 256 ? sizes256 : sizes32) {
+        for (const ExpertsSize& s : info(dtype).block_len == 256 ? sizes256 : sizes32) {
             const std::string label = std::string(name(dtype)) + " tokens " + std::to_string(s.n_tokens);
             cases.push_back({"experts " + label, [=](OpCase& c, Random& random) {
                                  const ExpertWeights w = random_experts(c, random, s, dtype, dtype, dtype, false);
@@ -109,7 +109,7 @@ std::vector<CaseOf> mixed_cases() {
         cases.push_back(
             {"mix " + std::string(name(mix[0])) + " " + std::string(name(mix[1])) + " " + std::string(name(mix[2])),
              [gate = mix[0], up = mix[1], down = mix[2]](OpCase& c, Random& random) {
-                 const Size s{4, 68, 84, 6, 2};
+                 const ExpertsSize s{4, 68, 84, 6, 2};
                  const ExpertWeights w = random_experts(c, random, s, gate, up, down, false);
                  const Tensor x = c.input(random_array(random, {s.n_tokens, s.n_embd}));
                  const Tensor ids = c.input(random_ids(random, s));
@@ -120,7 +120,7 @@ std::vector<CaseOf> mixed_cases() {
 INSTANTIATE_TEST_SUITE_P(Mixed, CpuExperts, testing::ValuesIn(mixed_cases()), case_label);
 
 /// Two devices' rows; experts 0 … 4 on the first, 3 … 7 on the second: the first one's rows win.
-std::vector<DeviceRows> two_devices(OpCase& c, Random& random, const Size& s) {
+std::vector<DeviceRows> two_devices(OpCase& c, Random& random, const ExpertsSize& s) {
     std::vector<DeviceRows> parts;
     for (int32_t device = 0; device < 2; ++device) {
         std::vector<int32_t> slots;
@@ -133,7 +133,7 @@ std::vector<DeviceRows> two_devices(OpCase& c, Random& random, const Size& s) {
 
 std::vector<CaseOf> join_cases() {
     std::vector<CaseOf> cases;
-    for (const Size& s : {Size{9, 100, 0, 1, 3}, Size{9, 2500, 0, 5, 4}}) {
+    for (const ExpertsSize& s : {ExpertsSize{9, 100, 0, 1, 3}, ExpertsSize{9, 2500, 0, 5, 4}}) {
         const std::string label = " tokens " + std::to_string(s.n_tokens);
         cases.push_back({"expert_select" + label, [=](OpCase& c, Random& random) {
                              const Tensor ids = c.input(random_ids(random, s));
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Join, CpuExperts, testing::ValuesIn(join_cases()), case
 
 TEST(CpuExpertsEdges, NobodyChoseAnyExpert) {
     expect_reference_bits({"nobody", [](OpCase& c, Random& random) {
-                               const Size s{3, 64, 32, 2, 2};
+                               const ExpertsSize s{3, 64, 32, 2, 2};
                                const ExpertWeights w =
                                    random_experts(c, random, s, DType::MXFP4, DType::MXFP4, DType::MXFP4, false);
                                Array x = random_array(random, {2, 64});

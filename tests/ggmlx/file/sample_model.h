@@ -16,6 +16,7 @@ std::string fresh_path(const std::string& name);
 std::vector<std::byte> read_bytes(const std::string& path);
 void write_bytes(const std::string& path, std::span<const std::byte> bytes);
 bool exists(const std::string& path);
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Documents and tensors of the sample: plain and block types, ranks 1 to 4, experts with and without gaps.
 std::vector<DocumentToWrite> sample_documents();

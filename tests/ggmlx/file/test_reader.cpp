@@ -16,6 +16,7 @@
 namespace ggmlx {
 namespace {
 
+using test::has;
 using test::sample_bytes;
 
 ModelFile read(const std::vector<std::byte>& bytes) { return ModelFile::from_bytes(bytes, "model.ggmx"); }
@@ -30,8 +31,6 @@ std::string refusal(const std::vector<std::byte>& bytes, ErrorKind kind = ErrorK
     }
     return "accepted";
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<std::byte> text_bytes(std::string_view text) {
     const auto bytes = std::as_bytes(std::span(text));

@@ -19,6 +19,7 @@ namespace {
 
 using test::exists;
 using test::fresh_path;
+using test::has;
 
 std::string message_of(const std::function<void()>& action, ErrorKind kind) {
     try {
@@ -29,8 +30,6 @@ std::string message_of(const std::function<void()>& action, ErrorKind kind) {
     }
     return "no error";
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TensorToWrite matrix(const std::string& name, int64_t n_out, int64_t n_in) {
     return {name, DType::F32, Role::Dense, {n_out, n_in}};
