@@ -23,7 +23,7 @@ using Type = SentencePieces::Type;
 constexpr const char* kMark = "\u2581";                    // stands for a space
 constexpr size_t kMaxJoinedBytes = 1024;                   // of a piece that is cut in two at every place
 constexpr size_t kMaxMergesTextBytes = size_t{256} << 20;  // of all merges together
-using Ids = std::unordered_map<std::string_view, uint32_t>;
+using PieceIds = std::unordered_map<std::string_view, uint32_t>;
 
 /// Two pieces that make a third.
 struct PieceMerge {
@@ -33,8 +33,8 @@ struct PieceMerge {
 
 bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
-Ids check_pieces(const SentencePieces& model) {
-    Ids ids;
+PieceIds check_pieces(const SentencePieces& model) {
+    PieceIds ids;
     ids.reserve(model.pieces.size());
     for (size_t id = 0; id < model.pieces.size(); ++id) {
         const SentencePieces::Piece& p = model.pieces[id];
@@ -58,7 +58,7 @@ bool is_text(const SentencePieces::Piece& p) {
 }
 
 /// Appends every way to cut a piece in two, by the ids of the two.
-void append_cuts(const SentencePieces& model, const Ids& ids, uint32_t id, std::vector<PieceMerge>& merges) {
+void append_cuts(const SentencePieces& model, const PieceIds& ids, uint32_t id, std::vector<PieceMerge>& merges) {
     const std::string_view text = model.pieces[id].text;
     require(text.size() <= kMaxJoinedBytes, ErrorKind::Unsupported,
             "tokenizer: piece {} has {} bytes; pieces of more than {} are not supported", id, text.size(),
@@ -81,7 +81,7 @@ void append_cuts(const SentencePieces& model, const Ids& ids, uint32_t id, std::
               });
 }
 
-std::vector<PieceMerge> merges_by_score(const SentencePieces& model, const Ids& ids) {
+std::vector<PieceMerge> merges_by_score(const SentencePieces& model, const PieceIds& ids) {
     std::vector<PieceMerge> merges;
     size_t text_bytes = 0;
     for (uint32_t id = 0; id < model.pieces.size(); ++id) {
@@ -112,7 +112,7 @@ std::string json_text(const ordered_json& value) {
 }
 
 /// Vocabulary and merges are written directly: as a JSON tree they would take many times their size.
-std::string bpe_text(const SentencePieces& model, const Ids& ids) {
+std::string bpe_text(const SentencePieces& model, const PieceIds& ids) {
     std::vector<std::string> quoted;
     for (const SentencePieces::Piece& p : model.pieces) quoted.push_back(json_text(p.text));
     std::string out = R"({"type":"BPE","dropout":null,"unk_token":)";
@@ -227,7 +227,7 @@ std::vector<AddedTokenSpec> added_tokens(const SentencePieces& m) {
 }  // namespace
 
 std::string tokenizer_json(const SentencePieces& model) {
-    const Ids ids = check_pieces(model);
+    const PieceIds ids = check_pieces(model);
     std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)";
     out += json_text(added_tokens_json(added_tokens(model)));
     out += R"(,"normalizer":)" + json_text(normalizer(model));

@@ -36,21 +36,21 @@ constexpr const char* kFirstSpecial[] = {"<unk>",
                                          "[/SYSTEM_PROMPT]",
                                          "[TOOL_CONTENT]"};
 
-const json& member(const json& object, const char* key) {
+const json& tekken_member(const json& object, const char* key) {
     const auto it = object.is_object() ? object.find(key) : object.end();
     require(object.is_object() && it != object.end(), ErrorKind::CorruptFile, "tekken.json: '{}' is missing", key);
     return *it;
 }
 
-int64_t count(const json& object, const char* key, int64_t max = kMaxTekkenTokens) {
-    const json& value = member(object, key);
+int64_t tekken_count(const json& object, const char* key, int64_t max = kMaxTekkenTokens) {
+    const json& value = tekken_member(object, key);
     require(value.is_number_integer() && value >= 0 && value <= max, ErrorKind::CorruptFile, "tekken.json: '{}' is {}",
             key, value.dump());
     return value.get<int64_t>();
 }
 
-std::string text(const json& object, const char* key) {
-    const json& value = member(object, key);
+std::string tekken_text(const json& object, const char* key) {
+    const json& value = tekken_member(object, key);
     require(value.is_string(), ErrorKind::CorruptFile, "tekken.json: '{}' is no string", key);
     return value.get<std::string>();
 }
@@ -66,9 +66,9 @@ std::vector<AddedTokenSpec> special_tokens(const json& root, int64_t n_special) 
     }
     require(listed->is_array(), ErrorKind::CorruptFile, "tekken.json: special_tokens is no list");
     for (const json& entry : *listed) {
-        const int64_t id = count(entry, "rank");
+        const int64_t id = tekken_count(entry, "rank");
         require(id < n_special, ErrorKind::CorruptFile, "tekken.json: special token {} of {}", id, n_special);
-        tokens[static_cast<size_t>(id)].content = text(entry, "token_str");
+        tokens[static_cast<size_t>(id)].content = tekken_text(entry, "token_str");
     }
     return tokens;
 }
@@ -77,19 +77,19 @@ std::vector<AddedTokenSpec> special_tokens(const json& root, int64_t n_special) 
 
 RankedTokens read_tekken(std::string_view document) {
     const json root = parse_object(document, "tekken.json");
-    const json& config = member(root, "config");
+    const json& config = tekken_member(root, "config");
     RankedTokens model;
-    model.pattern = text(config, "pattern");
-    model.first_id = count(config, "default_num_special_tokens", kMaxSpecialTokens);
-    const int64_t n_ranks = count(config, "default_vocab_size") - model.first_id;
+    model.pattern = tekken_text(config, "pattern");
+    model.first_id = tekken_count(config, "default_num_special_tokens", kMaxSpecialTokens);
+    const int64_t n_ranks = tekken_count(config, "default_vocab_size") - model.first_id;
     model.added = special_tokens(root, model.first_id);
     if (model.first_id > 1 && model.added[1].content == "<s>") model.bos = "<s>";
-    const json& vocab = member(root, "vocab");
+    const json& vocab = tekken_member(root, "vocab");
     require(vocab.is_array(), ErrorKind::CorruptFile, "tekken.json: vocab is no list");
     for (const json& entry : vocab) {
-        const int64_t rank = count(entry, "rank");
+        const int64_t rank = tekken_count(entry, "rank");
         if (rank >= n_ranks) continue;  // the file may have more tokens than the model
-        auto bytes = ggmlx::from_base64(text(entry, "token_bytes"));
+        auto bytes = ggmlx::from_base64(tekken_text(entry, "token_bytes"));
         require(bytes.has_value(), ErrorKind::CorruptFile, "tekken.json: token_bytes of rank {} is not base64", rank);
         model.tokens.push_back({std::move(*bytes), rank});
     }

@@ -23,14 +23,15 @@ void TemplateFlags::add_to(Args& args) {
 std::shared_ptr<const llm::ChatFormat> TemplateFlags::format(const llm::Model& model) const {
     if (!text.empty() && !file.empty()) throw UsageError("give one of --chat-template and --chat-template-file");
     if (none) return nullptr;
-    const llm::ChatFiles files = chat_files(model.file());
-    if (text.empty() && file.empty()) {
-        if (!llm::has_chat_template(files)) return nullptr;
-        return std::make_shared<llm::ChatFormat>(llm::ChatFormat::from_files(files, model.file().path()));
+    llm::ChatFiles files = chat_files(model.file());
+    std::string name = model.file().path();
+    if (!text.empty() || !file.empty()) {
+        name = file.empty() ? "--chat-template" : file;
+        files.chat_template = file.empty() ? text : read_text(file);
+        files.chat_template_json.clear();
     }
-    const std::string name = file.empty() ? "--chat-template" : file;
-    return std::make_shared<llm::ChatFormat>(
-        llm::ChatFormat::from_template(file.empty() ? text : read_text(file), name, llm::special_tokens(files)));
+    if (!llm::has_chat_template(files)) return nullptr;
+    return std::make_shared<llm::ChatFormat>(llm::ChatFormat::from_files(files, name));
 }
 
 nlohmann::ordered_json TemplateFlags::template_variables() const {

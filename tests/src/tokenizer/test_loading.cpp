@@ -234,12 +234,12 @@ TEST(Loading, HugeExpressionsAndContentsAreErrors) {
     };
     expect_error(split_at(std::string(100000, 'a')), ErrorKind::CorruptFile, "cannot compile");
     expect_error(split_at(std::string(10000, '(') + std::string(10000, ')')), ErrorKind::CorruptFile, "cannot compile");
-    const Tokenizer exploding = Tokenizer::from_json(split_at("(?:a+)+x").dump());
+    const Tokenizer exploding = Tokenizer::from_json(split_at("(?:a+)+[xy]").dump());
     try {
         (void)exploding.encode(std::string(60, 'a'));
         ADD_FAILURE() << "accepted";
     } catch (const ggmlx::Error& e) {
-        EXPECT_NE(std::string(e.what()).find("(?:a+)+x"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("(?:a+)+[xy]"), std::string::npos) << e.what();
     }
     tree = with_a_gap();
     tree["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1 << 20, 'b')}};
