@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "convert/added_tokens.h"
 #include "convert/gguf_pretokenizer.h"
 #include "convert/sentencepiece_json.h"
 #include "convert/template_json.h"
@@ -31,8 +32,6 @@ enum class TokenKind : int64_t { Normal = 1, Unknown = 2, Control = 3, UserDefin
 struct GgufVocabulary {
     std::vector<std::string_view> tokens;
     std::vector<TokenKind> kinds;
-
-    bool is_added(size_t id) const { return kinds[id] == TokenKind::Control || kinds[id] == TokenKind::UserDefined; }
 };
 
 /// Before an array is read, so that memory stays in proportion to the tokens.
@@ -88,14 +87,15 @@ std::vector<int64_t> ends_of_turns(const GgufVocabulary& vocabulary, std::string
     return ids;
 }
 
-ordered_json added_token(const GgufVocabulary& vocabulary, size_t id) {
-    return {{"id", id},
-            {"content", vocabulary.tokens[id]},
-            {"single_word", false},
-            {"lstrip", false},
-            {"rstrip", false},
-            {"normalized", false},
-            {"special", vocabulary.kinds[id] == TokenKind::Control}};
+/// Control tokens are special; GGUF says nothing of the other flags.
+std::vector<AddedTokenSpec> added_tokens(const GgufVocabulary& vocabulary) {
+    std::vector<AddedTokenSpec> list;
+    for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+        const bool special = vocabulary.kinds[id] == TokenKind::Control;
+        if (special || vocabulary.kinds[id] == TokenKind::UserDefined)
+            list.push_back({static_cast<int64_t>(id), std::string(vocabulary.tokens[id]), special});
+    }
+    return list;
 }
 
 /// The id of BOS or EOS with its text if it is to be added to every text.
@@ -148,14 +148,12 @@ std::string byte_level_json(const GgufMetadata& metadata, std::vector<std::strin
             "rule, "
             "which may not be the model's");
     const GgufVocabulary vocabulary = read_vocabulary(metadata);
-    ordered_json added = ordered_json::array();
-    for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
-        if (vocabulary.is_added(id)) added.push_back(added_token(vocabulary, id));
 
     const ordered_json post_processor = template_json(frame_token(metadata, vocabulary, "bos", rule.add_bos),
                                                       frame_token(metadata, vocabulary, "eos", false));
 
-    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added.dump();
+    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" +
+                      added_tokens_json(added_tokens(vocabulary)).dump();
     out += fmt::format(R"(,"normalizer":{},"pre_tokenizer":{},"post_processor":{})", rule.normalizer.dump(),
                        rule.rule.dump(), post_processor.dump());
     out += R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
