@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "convert/added_tokens.h"
 #include "convert/gguf_pretokenizer.h"
 #include "convert/sentencepiece_json.h"
 #include "convert/template_json.h"
@@ -20,7 +21,8 @@ using ggmlx::require;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+constexpr std::string_view kTokens = "tokenizer.ggml.tokens", kTokenTypes = "tokenizer.ggml.token_type",
+                           kScores = "tokenizer.ggml.scores", kChatTemplate = "tokenizer.chat_template";
 constexpr int64_t kNoId = 0xffffffff;  // some write -1 as u32 for "none"
 
 /// The numbers of tokenizer.ggml.token_type.
@@ -30,18 +32,20 @@ enum class TokenKind : int64_t { Normal = 1, Unknown = 2, Control = 3, UserDefin
 struct GgufVocabulary {
     std::vector<std::string_view> tokens;
     std::vector<TokenKind> kinds;
-
-    bool is_added(size_t id) const { return kinds[id] == TokenKind::Control || kinds[id] == TokenKind::UserDefined; }
 };
+
+/// Before an array is read, so that memory stays in proportion to the tokens.
+void require_count(const GgufMetadata& metadata, std::string_view key, size_t n_tokens) {
+    require(metadata.count(key) == n_tokens, ErrorKind::CorruptFile, "{}: {} has {} entries for {} tokens",
+            metadata.path(), key, metadata.count(key), n_tokens);
+}
 
 GgufVocabulary read_vocabulary(const GgufMetadata& metadata) {
     GgufVocabulary vocabulary;
     vocabulary.tokens = metadata.texts(kTokens);
     require(!vocabulary.tokens.empty(), ErrorKind::CorruptFile, "{} has no {}", metadata.path(), kTokens);
-    const auto kinds = metadata.integers("tokenizer.ggml.token_type");
-    require(kinds.size() == vocabulary.tokens.size(), ErrorKind::CorruptFile,
-            "{}: tokenizer.ggml.token_type has {} entries for {} tokens", metadata.path(), kinds.size(),
-            vocabulary.tokens.size());
+    require_count(metadata, kTokenTypes, vocabulary.tokens.size());
+    const auto kinds = metadata.integers(kTokenTypes);
     for (size_t id = 0; id < kinds.size(); ++id) {
         require(kinds[id] >= 1 && kinds[id] <= 6, ErrorKind::CorruptFile,
                 "{}: tokenizer.ggml.token_type says {} for token {}, which is none of 1 to 6", metadata.path(),
@@ -67,27 +71,31 @@ std::optional<int64_t> checked_id(const GgufMetadata& metadata, std::string_view
     return id;
 }
 
-bool ends_turns(std::string_view token) {
-    constexpr std::string_view kSpellings[] = {"<|eot_id|>",
-                                               "<|im_end|>",
-                                               "<|end|>",
-                                               "<end_of_turn>",
-                                               "<|end_of_text|>",
-                                               "<|endoftext|>",
-                                               "<|eom_id|>",
-                                               "<｜end▁of▁sentence｜>",
-                                               "</s>"};
-    return std::find(std::begin(kSpellings), std::end(kSpellings), token) != std::end(kSpellings);
+/// The control tokens with a well-known spelling of an end of turn that the chat template writes.
+std::vector<int64_t> ends_of_turns(const GgufVocabulary& vocabulary, std::string_view chat_template) {
+    constexpr std::string_view kSpellings[] = {"<|eot_id|>",    "<|im_end|>",           "<|end|>",
+                                               "<end_of_turn>", "<|end_of_text|>",      "<|endoftext|>",
+                                               "<|eom_id|>",    "<｜end▁of▁sentence｜>"};
+    std::vector<int64_t> ids;
+    for (const std::string_view spelling : kSpellings) {
+        if (chat_template.find(spelling) == chat_template.npos) continue;
+        const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), spelling);
+        const auto id = static_cast<size_t>(at - vocabulary.tokens.begin());
+        if (at != vocabulary.tokens.end() && vocabulary.kinds[id] == TokenKind::Control)
+            ids.push_back(static_cast<int64_t>(id));
+    }
+    return ids;
 }
 
-ordered_json added_token(const GgufVocabulary& vocabulary, size_t id) {
-    return {{"id", id},
-            {"content", vocabulary.tokens[id]},
-            {"single_word", false},
-            {"lstrip", false},
-            {"rstrip", false},
-            {"normalized", false},
-            {"special", vocabulary.kinds[id] == TokenKind::Control}};
+/// Control tokens are special; GGUF says nothing of the other flags.
+std::vector<AddedTokenSpec> added_tokens(const GgufVocabulary& vocabulary) {
+    std::vector<AddedTokenSpec> list;
+    for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+        const bool special = vocabulary.kinds[id] == TokenKind::Control;
+        if (special || vocabulary.kinds[id] == TokenKind::UserDefined)
+            list.push_back({static_cast<int64_t>(id), std::string(vocabulary.tokens[id]), special});
+    }
+    return list;
 }
 
 /// The id of BOS or EOS with its text if it is to be added to every text.
@@ -140,14 +148,12 @@ std::string byte_level_json(const GgufMetadata& metadata, std::vector<std::strin
             "rule, "
             "which may not be the model's");
     const GgufVocabulary vocabulary = read_vocabulary(metadata);
-    ordered_json added = ordered_json::array();
-    for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
-        if (vocabulary.is_added(id)) added.push_back(added_token(vocabulary, id));
 
     const ordered_json post_processor = template_json(frame_token(metadata, vocabulary, "bos", rule.add_bos),
                                                       frame_token(metadata, vocabulary, "eos", false));
 
-    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added.dump();
+    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" +
+                      added_tokens_json(added_tokens(vocabulary)).dump();
     out += fmt::format(R"(,"normalizer":{},"pre_tokenizer":{},"post_processor":{})", rule.normalizer.dump(),
                        rule.rule.dump(), post_processor.dump());
     out += R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
@@ -186,12 +192,11 @@ std::string sentencepiece_json(const GgufMetadata& metadata) {
 /// One string, or Hugging Face's list if there are several: "tokenizer.chat_template" is the default one,
 /// "tokenizer.chat_template.NAME" the others.
 ordered_json chat_templates(const GgufMetadata& metadata) {
-    constexpr std::string_view kDefault = "tokenizer.chat_template";
     ordered_json list = ordered_json::array();
-    if (const auto text = metadata.text(kDefault)) list.push_back({{"name", "default"}, {"template", *text}});
+    if (const auto text = metadata.text(kChatTemplate)) list.push_back({{"name", "default"}, {"template", *text}});
     for (const auto& [key, value] : metadata.values())
-        if (key.starts_with(kDefault) && key.size() > kDefault.size() + 1 && key[kDefault.size()] == '.')
-            list.push_back({{"name", key.substr(kDefault.size() + 1)}, {"template", metadata.required_text(key)}});
+        if (key.starts_with(kChatTemplate) && key.size() > kChatTemplate.size() + 1 && key[kChatTemplate.size()] == '.')
+            list.push_back({{"name", key.substr(kChatTemplate.size() + 1)}, {"template", metadata.required_text(key)}});
     if (list.empty()) return nullptr;
     return list.size() == 1 && list[0]["name"] == "default" ? list[0]["template"] : list;
 }
@@ -200,27 +205,21 @@ ordered_json chat_templates(const GgufMetadata& metadata) {
 
 GgufSpecialIds gguf_special_ids(const GgufMetadata& metadata) {
     if (!metadata.find(kTokens)) return {};
-    const auto tokens = metadata.texts(kTokens);
-    const auto kinds = metadata.integers("tokenizer.ggml.token_type");
-    GgufSpecialIds ids;
-    ids.bos = checked_id(metadata, "bos", tokens.size());
-    ids.eos = checked_id(metadata, "eos", tokens.size());
+    const GgufVocabulary vocabulary = read_vocabulary(metadata);
+    const size_t n_tokens = vocabulary.tokens.size();
     const auto in_range = [&](std::optional<int64_t> id) {
-        return id && *id < static_cast<int64_t>(tokens.size()) ? id : std::nullopt;
+        return id && *id < static_cast<int64_t>(n_tokens) ? id : std::nullopt;
     };
+    GgufSpecialIds ids;
+    ids.bos = checked_id(metadata, "bos", n_tokens);
+    ids.eos = checked_id(metadata, "eos", n_tokens);
     ids.unknown = in_range(token_id(metadata, "unknown"));
     ids.padding = in_range(token_id(metadata, "padding"));
-    const auto add_end = [&](int64_t id) {
-        if (std::find(ids.ends.begin(), ids.ends.end(), id) == ids.ends.end()) ids.ends.push_back(id);
+    const auto add_end = [&](std::optional<int64_t> id) {
+        if (id && std::find(ids.ends.begin(), ids.ends.end(), *id) == ids.ends.end()) ids.ends.push_back(*id);
     };
-    if (ids.eos) add_end(*ids.eos);
-    for (const char* name : {"eot", "eom"})
-        if (const auto id = checked_id(metadata, name, tokens.size())) add_end(*id);
-    const std::string_view chat_template = metadata.text("tokenizer.chat_template").value_or("");
-    for (size_t id = 0; id < std::min(tokens.size(), kinds.size()); ++id)
-        if (kinds[id] == static_cast<int64_t>(TokenKind::Control) && ends_turns(tokens[id]) &&
-            chat_template.find(tokens[id]) != std::string_view::npos)
-            add_end(static_cast<int64_t>(id));
+    for (const char* name : {"eos", "eot", "eom"}) add_end(checked_id(metadata, name, n_tokens));
+    for (const int64_t id : ends_of_turns(vocabulary, metadata.text(kChatTemplate).value_or(""))) add_end(id);
     return ids;
 }
 
