@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"devices", "list the devices that placement rules can name", run_devices},
     {"tokenize", "show the tokens of a text", run_tokenize},
     {"eval", "logits and intermediate values of a prompt", run_eval},
+    {"bench", "measure tokens per second against the limit of the memory", run_bench},
     {"perplexity", "measure how well a model predicts a text", run_perplexity},
 };
 
