@@ -43,20 +43,13 @@ class ForeignFlags {
         bool takes_value;
         bool given = false;
     };
-    std::vector<Flag> flags_{{"--no-warmup", false},
-                             {"--mmap", false},
-                             {"--no-mmap", false},
-                             {"--mlock", false},
-                             {"--swa-full", false},
-                             {"--jinja", false},
-                             {"-nr,--no-repack", false},
-                             {"-cb,--cont-batching", false},
-                             {"-cmoe,--cpu-moe", false},
-                             {"-sm,--split-mode", true},
-                             {"-fa,--flash-attn", true},
-                             {"-ngl,--n-gpu-layers,--gpu-layers", true},
-                             {"-ncmoe,--n-cpu-moe", true},
-                             {"-fit,--fit", true}};
+    std::vector<Flag> flags_{{"--no-warmup", false},       {"--mmap", false},
+                             {"--no-mmap", false},         {"--mlock", false},
+                             {"--swa-full", false},        {"--jinja", false},
+                             {"-nr,--no-repack", false},   {"-cb,--cont-batching", false},
+                             {"-cmoe,--cpu-moe", false},   {"-sm,--split-mode", true},
+                             {"-fa,--flash-attn", true},   {"-ngl,--n-gpu-layers,--gpu-layers", true},
+                             {"-ncmoe,--n-cpu-moe", true}, {"-fit,--fit", true}};
 };
 
 /// Prints a note to stderr.

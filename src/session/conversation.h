@@ -1,6 +1,6 @@
 #pragma once
-// Conversation: messages, and the token ids that a model goes on from. With a chat template every message is rendered as
-// the model was trained to read it; without one the text so far is continued as it stands.
+// Conversation: messages, and the token ids that a model goes on from. With a chat template every message is rendered
+// as the model was trained to read it; without one the text so far is continued as it stands.
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -45,8 +45,8 @@ class Conversation {
     void add_user(std::string text);
     /// All messages and the start of an answer. Throws what rendering throws: a template may refuse a conversation.
     ChatPrompt prompt() const;
-    /// The answer to prompt(): what was drawn (ids without the end-of-sequence token, text with the markers of thoughts)
-    /// and what a reader sees of it.
+    /// The answer to prompt(): what was drawn (ids without the end-of-sequence token, text with the markers of
+    /// thoughts) and what a reader sees of it.
     void add_answer(const ChatPrompt& prompt, std::vector<TokenId> ids, const std::string& text, std::string reasoning,
                     std::string content);
     /// Takes the last answer back. False if the conversation does not end with one.

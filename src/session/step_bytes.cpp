@@ -11,13 +11,13 @@ using ggmlx::Tensor;
 
 namespace {
 
-uint64_t size_of(Tensor t) { return static_cast<uint64_t>(ggmlx::storage_bytes(t.dtype(), t.shape())); }
+uint64_t stored_bytes(Tensor t) { return static_cast<uint64_t>(ggmlx::storage_bytes(t.dtype(), t.shape())); }
 
 bool is_stacked_expert(Tensor t) { return t.info().role == ggmlx::Role::Expert; }
 
 uint64_t share_of(Tensor t, int64_t used) {
     const int64_t all = t.dim(0);
-    return size_of(t) / static_cast<uint64_t>(all) * static_cast<uint64_t>(std::min(used, all));
+    return stored_bytes(t) / static_cast<uint64_t>(all) * static_cast<uint64_t>(std::min(used, all));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ uint64_t weight_bytes(const ggmlx::Graph& graph) {
                 bytes += share_of(t, node.outputs[0].dim(0));
             } else if (seen.insert(t.info().id).second) {
                 const bool chosen = node.op == Op::Experts && is_stacked_expert(t);
-                bytes += chosen ? share_of(t, node.inputs[1].dim(0) * node.inputs[1].dim(1)) : size_of(t);
+                bytes += chosen ? share_of(t, node.inputs[1].dim(0) * node.inputs[1].dim(1)) : stored_bytes(t);
             }
         }
     return bytes;
@@ -48,7 +48,7 @@ uint64_t cache_bytes(const ggmlx::Graph& graph, int64_t depth) {
         for (size_t i : {1, 2}) {  // [n_blocks, n_head_kv, block_len, head_dim]
             const Tensor cache = node.inputs[i].storage();
             const auto n_rows = static_cast<uint64_t>(cache.dim(0) * cache.dim(2));
-            bytes += size_of(cache) / n_rows * static_cast<uint64_t>(n_read);
+            bytes += stored_bytes(cache) / n_rows * static_cast<uint64_t>(n_read);
         }
     }
     return bytes;

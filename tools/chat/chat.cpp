@@ -74,8 +74,8 @@ void Chat::answer() {
         thoughts += piece.thoughts;
         content += piece.answer;
     };
-    llm::Generated result = llm::generate(
-        session_, std::span(prompt.ids).subspan(kept), settings_.generate, [&](std::string_view text) {
+    llm::Generated result =
+        llm::generate(session_, std::span(prompt.ids).subspan(kept), settings_.generate, [&](std::string_view text) {
             show_piece(split ? split->push(text) : llm::ReasoningStream::Piece{"", std::string(text)});
             return !interrupt_.requested() && printer.good();
         });
@@ -173,14 +173,10 @@ Chat::Next Chat::command(const std::string& line) {
         bool needs_file = false;
     };
     const Command commands[] = {
-        {"/help", [] { note(kChatHelp); }},
-        {"/regen", [&] { regenerate(); }},
-        {"/edit", [&] { edit(argument); }},
-        {"/system", [&] { set_system(argument); }},
-        {"/set", [&] { set(argument); }},
-        {"/tokens", [&] { count_tokens(); }},
-        {"/reset", [&] { conversation_.clear(); }},
-        {"/save", [&] { save(argument); }, true},
+        {"/help", [] { note(kChatHelp); }},         {"/regen", [&] { regenerate(); }},
+        {"/edit", [&] { edit(argument); }},         {"/system", [&] { set_system(argument); }},
+        {"/set", [&] { set(argument); }},           {"/tokens", [&] { count_tokens(); }},
+        {"/reset", [&] { conversation_.clear(); }}, {"/save", [&] { save(argument); }, true},
         {"/load", [&] { load(argument); }, true},
     };
     const auto* found = std::find_if(std::begin(commands), std::end(commands),

@@ -8,8 +8,8 @@
 
 namespace cli {
 
-/// How lines make a message: one line is one; a line that ends with a backslash goes on in the next; """ alone on a line
-/// begins and ends a message of any lines. With `multiline` a message ends with an empty line.
+/// How lines make a message: one line is one; a line that ends with a backslash goes on in the next; """ alone on a
+/// line begins and ends a message of any lines. With `multiline` a message ends with an empty line.
 class MessageReader {
   public:
     MessageReader(LineReader& lines, std::string prompt, bool multiline)

@@ -68,8 +68,7 @@ void change_setting(ChatSettings& settings, std::string_view name, const std::st
         assign(name, value, to);
         found = true;
     });
-    if (!found)
-        throw UsageError(fmt::format("/set: there is no setting {}{}", name, ggmlx::did_you_mean(name, names)));
+    if (!found) throw UsageError(fmt::format("/set: there is no setting {}{}", name, ggmlx::did_you_mean(name, names)));
     llm::check(changed.generate.sampling);
     if (changed.generate.max_tokens < -1) throw UsageError("/set predict: a number of tokens, or -1 for no limit");
     settings = std::move(changed);

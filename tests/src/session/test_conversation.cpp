@@ -18,8 +18,13 @@ Tokenizer letters() {
     int id = 0;
     for (const char* name : {"<s>", "</s>", "<|user|>", "<|model|>"}) {
         vocab[name] = id;
-        added.push_back({{"id", id++}, {"content", name}, {"special", true}, {"single_word", false}, {"lstrip", false},
-                         {"rstrip", false}, {"normalized", false}});
+        added.push_back({{"id", id++},
+                         {"content", name},
+                         {"special", true},
+                         {"single_word", false},
+                         {"lstrip", false},
+                         {"rstrip", false},
+                         {"normalized", false}});
     }
     for (char c = ' '; c <= '~'; ++c) vocab[std::string(1, c)] = id++;
     const nlohmann::json file = {{"version", "1.0"},
