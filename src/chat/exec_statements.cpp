@@ -140,6 +140,7 @@ void Evaluator::loop_over(const For& node, const Value& iterable, const ScopePtr
         if (flow == Flow::Break) break;
         completed = completed || flow == Flow::Normal;
     }
+    loop->release();
     if (!completed) execute(node.otherwise, std::make_shared<Scope>(scope));
 }
 

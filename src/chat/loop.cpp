@@ -13,7 +13,17 @@ Loop::Loop(Evaluator& evaluator, const For& node, std::vector<Value> items, Scop
       source_(std::move(items)),
       scope_(std::move(scope)),
       depth_(depth) {
-    evaluator_.runtime().grow(2 * source_.size());
+    counted_ = 2 * source_.size();
+    evaluator_.runtime().grow(counted_);
+}
+
+void Loop::release() {
+    final_length_ = static_cast<int64_t>(taken_.size());
+    released_ = true;
+    std::vector<Value>().swap(source_);
+    std::vector<Value>().swap(taken_);
+    next_ = 0;
+    evaluator_.runtime().shrink(counted_);
 }
 
 bool Loop::take() {
@@ -38,6 +48,7 @@ bool Loop::advance() {
 }
 
 int64_t Loop::length() {
+    if (released_) return final_length_;
     while (take()) {
     }
     return static_cast<int64_t>(taken_.size());
@@ -55,16 +66,17 @@ std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
     if (name == "index") return index_ + 1;
     if (name == "index0") return index_;
     if (name == "first") return index_ == 0;
-    if (name == "last") return !has_next();
+    if (name == "last") return released_ || !has_next();
     if (name == "length") return length();
     if (name == "revindex") return length() - index_;
     if (name == "revindex0") return length() - index_ - 1;
     if (name == "depth") return depth_ + 1;
     if (name == "depth0") return depth_;
     if (name == "previtem")
-        return index_ > 0 ? taken_[static_cast<size_t>(index_ - 1)] : undefined("there is no previous item");
+        return index_ > 0 && !released_ ? taken_[static_cast<size_t>(index_ - 1)]
+                                        : undefined("there is no previous item");
     if (name == "nextitem")
-        return has_next() ? taken_[static_cast<size_t>(index_ + 1)] : undefined("there is no next item");
+        return !released_ && has_next() ? taken_[static_cast<size_t>(index_ + 1)] : undefined("there is no next item");
     if (name == "cycle")
         return runtime.make<Function>("cycle", [this](Runtime&, Arguments& arguments) {
             if (arguments.positional.empty()) refuse("no items for cycling given");

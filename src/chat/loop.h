@@ -17,6 +17,8 @@ class Loop : public Object {
 
     /// Goes on to the next item; false at the end.
     bool advance();
+    /// Gives the items back when the loop has ended; a template may still hold the variable.
+    void release();
     const Value& current() const { return taken_[static_cast<size_t>(index_)]; }
 
     std::optional<Value> attribute(Runtime& runtime, std::string_view name) override;
@@ -40,6 +42,9 @@ class Loop : public Object {
     bool take();
     bool has_next() { return static_cast<size_t>(index_ + 1) < taken_.size() || take(); }
     int64_t length();
+    size_t counted_ = 0;  // values that were counted as memory
+    int64_t final_length_ = 0;
+    bool released_ = false;
     Value changed(Runtime& runtime, const Arguments& arguments);
 };
 

@@ -154,20 +154,18 @@ Value repeat(Runtime& runtime, const Value& sequence, int64_t times) {
     if (sequence.is_string()) {
         const Text& text = sequence.text();
         TextBuilder out;
-        for (size_t n = repetitions(runtime, times, text.bytes.size()); n > 0; --n) {
-            runtime.spend(1);
-            out.append(text);
-        }
+        const size_t n = repetitions(runtime, times, text.bytes.size());
+        runtime.spend(n / 16);
+        for (size_t i = 0; i < n; ++i) out.append(text);
         Text result = out.take();
         result.markup = text.markup;
         return runtime.string(std::move(result));
     }
     const List* list = sequence.as<List>();
     std::vector<Value> items;
-    for (size_t n = repetitions(runtime, times, list->items.size() * sizeof(Value)); n > 0; --n) {
-        runtime.spend(1 + list->items.size());
-        items.insert(items.end(), list->items.begin(), list->items.end());
-    }
+    const size_t n = repetitions(runtime, times, list->items.size() * sizeof(Value));
+    runtime.spend(n * list->items.size() / 4);
+    for (size_t i = 0; i < n; ++i) items.insert(items.end(), list->items.begin(), list->items.end());
     return runtime.list(std::move(items), list->type);
 }
 
@@ -176,7 +174,7 @@ bool can_repeat(const Value& value) {
 }
 
 Value join_lists(Runtime& runtime, const List& a, const List& b) {
-    runtime.spend(a.items.size() + b.items.size());
+    runtime.spend((a.items.size() + b.items.size()) / 4);
     runtime.reserve((a.items.size() + b.items.size()) * sizeof(Value));
     std::vector<Value> items = a.items;
     items.insert(items.end(), b.items.begin(), b.items.end());

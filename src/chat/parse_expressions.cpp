@@ -197,7 +197,6 @@ ExprPtr Parser::primary() {
     if (token.is_operator("[")) return list();
     if (token.is_operator("{")) return dict();
     if (!skip_operator("(")) fail(token.line, "unexpected {}", describe(token));
-    Nested nested(*this);
     ExprPtr value = tuple(true, true);
     expect_operator(")");
     return value;

@@ -46,6 +46,8 @@ class Runtime {
     Dict* dict() { return make<Dict>(); }
     /// Counts the growth of a container by n values.
     void grow(size_t n_values) { hold(n_values * sizeof(Value)); }
+    /// Takes back what grow counted.
+    void shrink(size_t n_values) { held_bytes_ -= n_values * sizeof(Value); }
 
     template <class T, class... Args>
     T* make(Args&&... args) {
