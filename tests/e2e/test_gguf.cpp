@@ -10,7 +10,7 @@ namespace {
 class GgufModel : public testing::TestWithParam<std::string> {};
 
 // As in test_architectures.cpp: two float32 computations with sums in different order.
-constexpr float kTolerance = 1e-4f;
+constexpr float kImportTolerance = 1e-4f;
 
 TEST_P(GgufModel, GivesTheLogitsOfTheOriginalCheckpoint) {
     const std::string checkpoint = "fixtures/" + GetParam();
@@ -24,7 +24,7 @@ TEST_P(GgufModel, GivesTheLogitsOfTheOriginalCheckpoint) {
         options.max_outputs = static_cast<int64_t>(expected.size()) / model.config().n_vocab;
         const auto logits = prompt_logits(model, options, ids, options.max_outputs);
         EXPECT_TRUE(same_bits(logits, prompt_logits(original, options, ids, options.max_outputs))) << prompt;
-        EXPECT_LE(max_difference(logits, expected), kTolerance) << prompt;
+        EXPECT_LE(max_difference(logits, expected), kImportTolerance) << prompt;
     }
 }
 
