@@ -3,6 +3,7 @@
 // side by side, ordered by their bytes.
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,13 +20,11 @@ class PieceTrie {
 
     /// The node that a byte leads to; kNowhere if no string goes on like this.
     uint32_t child(uint32_t node, char byte) const {
-        const auto wanted = static_cast<unsigned char>(byte);
-        if (node == kRoot) return from_root_[wanted];
+        if (node == kRoot) return from_root_[static_cast<unsigned char>(byte)];
         const Node& n = nodes_[node];
-        const char* labels = labels_.data() + n.children;
-        for (uint32_t i = 0; i < n.n_children; ++i)
-            if (labels[i] == byte) return n.children + i;
-        return kNowhere;
+        const char* first = labels_.data() + n.children;
+        const void* found = std::memchr(first, byte, n.n_children);
+        return found ? n.children + static_cast<uint32_t>(static_cast<const char*>(found) - first) : kNowhere;
     }
     /// The string that ends at a node; -1: none does.
     int32_t string_at(uint32_t node) const { return nodes_[node].string; }

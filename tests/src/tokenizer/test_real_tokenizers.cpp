@@ -27,7 +27,8 @@ std::optional<std::string> real_folder(const std::string& name) {
     const std::string here = std::string(GGMLX_TEST_DATA) + "/tokenizers/real/" + name;
     if (std::filesystem::is_directory(here)) return here;
     const auto shared = shared_data();
-    if (shared && std::filesystem::is_directory(*shared + "/tokenizers/" + name)) return *shared + "/tokenizers/" + name;
+    if (shared && std::filesystem::is_directory(*shared + "/tokenizers/" + name))
+        return *shared + "/tokenizers/" + name;
     std::cout << "skipped " << name << ": set GGMLX_SHARED_DATA, or put shared/data beside the repository\n";
     return std::nullopt;
 }
