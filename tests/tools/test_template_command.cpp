@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 const std::string kTemplates = GGMLX_TEST_DATA "/chat-templates/";
-const std::string kStories = GGMLX_TEST_DATA "/stories260k";
+const std::string kStoriesFolder = GGMLX_TEST_DATA "/stories260k";
 
 class TemplateCommand : public testing::Test {
   protected:
@@ -46,8 +46,8 @@ TEST_F(TemplateCommand, PrintsThePromptOfEveryGolden) {
 }
 
 TEST_F(TemplateCommand, ReadsFoldersConfigsAndModels) {
-    fs::copy(kStories, folder_ / "model", fs::copy_options::recursive);
-    std::ifstream in(kStories + "/tokenizer_config.json");
+    fs::copy(kStoriesFolder, folder_ / "model", fs::copy_options::recursive);
+    std::ifstream in(kStoriesFolder + "/tokenizer_config.json");
     json config = json::parse(in);
     config["chat_template"] = "{{ bos_token }}{{ messages[0].content }}|{{ x }}";
     config["bos_token"] = "<s>";
@@ -88,7 +88,7 @@ TEST_F(TemplateCommand, FailuresAreExplained) {
     expect(run_ggmlx({"template", good, "--messages", messages}), 1, "t.jinja:2: No system role!");
     expect(run_ggmlx({"template", good}), 2, "--messages");
     expect(run_ggmlx({"template", good, "--messages", messages, "--kwargs", "[]"}), 2, "--kwargs");
-    expect(run_ggmlx({"template", kStories, "--messages", messages}), 1, "no chat template");
+    expect(run_ggmlx({"template", kStoriesFolder, "--messages", messages}), 1, "no chat template");
     expect(run_ggmlx({"template", path("nosuch.jinja"), "--messages", messages}), 1, "nosuch.jinja");
     expect(run_ggmlx({"template", good, "--messages", path("nosuch.json")}), 1, "nosuch.json");
     expect(run_ggmlx({"template", good, "--messages", file("x.json", "{")}), 1, "is no JSON");
