@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convert/tokenizer_files.h"
 #include "convert/tokenizer_info.h"
 #include "ggmlx/core/error.h"
 
@@ -16,15 +17,21 @@ std::vector<DocumentToWrite> collect_documents(const Checkpoint& checkpoint) {
     constexpr std::string_view kNames[] = {"config.json",           "generation_config.json",  "tokenizer.json",
                                            "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"};
     std::vector<DocumentToWrite> documents;
+    const auto read = [&](std::string_view name) { return checkpoint.document(name); };
     for (std::string_view name : kNames)
-        if (auto text = checkpoint.document(name)) documents.push_back({std::string(name), std::move(*text)});
+        if (auto text = name == "tokenizer.json" ? tokenizer_document(read) : read(name))
+            documents.push_back({std::string(name), std::move(*text)});
     ggmlx::require(find_document(documents, "config.json"), ErrorKind::CorruptFile, "{} has no config.json",
                    checkpoint.folder());
+    add_chat_template(documents);
+    return documents;
+}
+
+void add_chat_template(std::vector<DocumentToWrite>& documents) {
     const std::string* tokenizer_config = find_document(documents, "tokenizer_config.json");
     if (tokenizer_config && !find_document(documents, "chat_template.jinja"))
         if (std::string chat_template = chat_template_of(*tokenizer_config); !chat_template.empty())
             documents.push_back({"chat_template.jinja", std::move(chat_template)});
-    return documents;
 }
 
 const std::string* find_document(const std::vector<DocumentToWrite>& documents, std::string_view name) {

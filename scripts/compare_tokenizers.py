@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares ggmlx's tokenizer with Hugging Face's, token for token, on thousands of made-up strings.
 
-    scripts/compare_tokenizers.py build/release/tests/tokenize_lines TOKENIZER.json [TOKENIZER.json ...]
+    scripts/compare_tokenizers.py build/release/tests/tokenize_lines TOKENIZER.json[.zst] [TOKENIZER.json ...]
         [--count 2000] [--seed 1] [--text FILE ...]
 
 Needs the Python package `tokenizers`. Compared are the ids, the decoded text with and without special tokens, and that the
@@ -11,9 +11,11 @@ lines of files. Code points newer than Unicode 14 are left out: Oniguruma's tabl
 """
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
+import tempfile
 import unicodedata
 
 from tokenizers import Tokenizer
@@ -91,6 +93,15 @@ def first_difference(text, ours, reference):
 
 
 def compare(program, path, arguments, lines):
+    if path.endswith(".zst"):
+        with tempfile.TemporaryDirectory() as folder:
+            expanded = os.path.join(folder, "tokenizer.json")
+            subprocess.run(["zstd", "-dqf", path, "-o", expanded], check=True)
+            return compare_file(program, expanded, path, arguments, lines)
+    return compare_file(program, path, path, arguments, lines)
+
+
+def compare_file(program, path, name, arguments, lines):
     reference = Tokenizer.from_file(path)
     reference.no_truncation()
     reference.no_padding()
@@ -99,7 +110,7 @@ def compare(program, path, arguments, lines):
     stdin = "".join(json.dumps(t) + "\n" for t in texts)
     run = subprocess.run([program, path], input=stdin, capture_output=True, text=True, encoding="utf-8")
     if run.returncode != 0:
-        print(f"{path}: {run.stderr.strip()}")
+        print(f"{name}: {run.stderr.strip()}")
         return False
     results = run.stdout.split("\n")[:-1]
     failures, tokens = [], 0
@@ -110,8 +121,8 @@ def compare(program, path, arguments, lines):
         if difference:
             failures.append((text, difference))
     for text, difference in failures[:10]:
-        print(f"{path}: {text!r}\n    {difference}")
-    print(f"{path}: {len(texts)} texts, {tokens} tokens, {len(failures)} texts differ")
+        print(f"{name}: {text!r}\n    {difference}")
+    print(f"{name}: {len(texts)} texts, {tokens} tokens, {len(failures)} texts differ")
     return not failures
 
 

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"tokenize", "show the tokens of a text", run_tokenize},
     {"template", "show the prompt that a conversation becomes", run_template},
     {"eval", "logits and intermediate values of a prompt", run_eval},
+    {"bench", "measure tokens per second against the limit of the memory", run_bench},
     {"perplexity", "measure how well a model predicts a text", run_perplexity},
 };
 
