@@ -192,7 +192,8 @@ std::optional<size_t> length_of(const Value& value) {
     if (value.is_string()) return value.text().n_chars;
     if (const List* list = value.as<List>()) return list->items.size();
     if (const Dict* dict = value.as<Dict>()) return dict->entries.size();
-    return std::nullopt;
+    const auto length = value.is_object() ? value.object()->length() : std::nullopt;
+    return length ? std::optional(static_cast<size_t>(*length)) : std::nullopt;
 }
 
 Text characters(const Text& text, size_t first, size_t n) {

@@ -47,7 +47,7 @@ bool Loop::advance() {
     return true;
 }
 
-int64_t Loop::length() {
+int64_t Loop::n_items() {
     if (released_) return final_length_;
     while (take()) {
     }
@@ -67,9 +67,9 @@ std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
     if (name == "index0") return index_;
     if (name == "first") return index_ == 0;
     if (name == "last") return released_ || !has_next();
-    if (name == "length") return length();
-    if (name == "revindex") return length() - index_;
-    if (name == "revindex0") return length() - index_ - 1;
+    if (name == "length") return n_items();
+    if (name == "revindex") return n_items() - index_;
+    if (name == "revindex0") return n_items() - index_ - 1;
     if (name == "depth") return depth_ + 1;
     if (name == "depth0") return depth_;
     if (name == "previtem")

@@ -25,7 +25,8 @@ class Loop : public Object {
     /// loop(items) in a recursive loop.
     Value call(Runtime& runtime, Arguments& arguments) override;
 
-    std::string repr() override { return fmt::format("<LoopContext {}/{}>", index_ + 1, length()); }
+    std::string repr() override { return fmt::format("<LoopContext {}/{}>", index_ + 1, n_items()); }
+    std::optional<int64_t> length() override { return n_items(); }
 
   private:
     Evaluator& evaluator_;
@@ -41,7 +42,7 @@ class Loop : public Object {
     /// Takes one more item that meets the condition; false if there is none.
     bool take();
     bool has_next() { return static_cast<size_t>(index_ + 1) < taken_.size() || take(); }
-    int64_t length();
+    int64_t n_items();
     size_t counted_ = 0;  // values that were counted as memory
     int64_t final_length_ = 0;
     bool released_ = false;

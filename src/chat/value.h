@@ -87,8 +87,9 @@ struct Object {
 
     /// An attribute that the object itself has; nothing for containers.
     virtual std::optional<Value> attribute(Runtime&, std::string_view) { return std::nullopt; }
-    virtual Value call(Runtime& runtime, Arguments& arguments);  ///< an error unless overridden
-    virtual std::string repr() { return ""; }                    ///< empty: as "<its type>"
+    virtual Value call(Runtime& runtime, Arguments& arguments);       ///< an error unless overridden
+    virtual std::optional<int64_t> length() { return std::nullopt; }  ///< len(), but for containers
+    virtual std::string repr() { return ""; }                         ///< empty: as "<its type>"
 
     const ObjectKind kind;
 };

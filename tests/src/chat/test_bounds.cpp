@@ -71,10 +71,7 @@ TEST(Bounds, DepthOfCalls) {
         "{% call m() %}x{% endcall %}",
         "too deeply");
     expect_limit("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "too deeply");
-    expect_limit(
-        "{{ [[[1]]]|map('map', 'map', 'map', 'map')|list|string }}{% macro m(a) %}{{ m([a]) }}{% endmacro %}"
-        "{{ m(1) }}",
-        "too deeply");
+    expect_limit("{% macro m(a) %}{{ m([a]) }}{% endmacro %}{{ m(1) }}", "too deeply");
 }
 
 TEST(Bounds, DepthOfValues) {
