@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/documents.h"
-#include "convert/matrix_source.h"
-#include "convert/tensor_map.h"
+#include "convert/requantize.h"
+#include "convert/source.h"
 #include "convert/write_model.h"
 #include "ggmlx/core/error.h"
 #include "src/arch/arch.h"
@@ -17,54 +17,23 @@ namespace {
 using ggmlx::DType;
 using llm::TensorSpec;
 
-/// The type that stores a source's values without loss, or nearly so: FP8 times its scale fits bf16's range, and keeps
-/// the four significant bits it has unless the scale has more.
-DType own_type(SourceType type) {
-    switch (type) {
-        case SourceType::F32:
-            return DType::F32;
-        case SourceType::F16:
-            return DType::F16;
-        default:
-            return DType::BF16;
-    }
-}
-
-std::string lower_case(std::string_view text) {
-    std::string result(text);
-    for (char& c : result)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return result;
-}
-
-SourceType source_type(const Checkpoint& checkpoint, const TensorSpec& spec) {
-    return checkpoint.find(spec.sources[0])->tensor->type;
-}
-
-std::string main_source_type(const Checkpoint& checkpoint, const std::vector<TensorSpec>& specs) {
-    std::map<SourceType, int64_t> n_values;
-    for (const TensorSpec& spec : specs) n_values[source_type(checkpoint, spec)] += spec.shape.n_elements();
+std::string main_source_type(const std::vector<StoredType>& stored, const std::vector<TensorSpec>& specs) {
+    std::map<std::string, int64_t> n_values;
+    for (size_t i = 0; i < specs.size(); ++i) n_values[stored[i].name] += specs[i].shape.n_elements();
     auto most = n_values.begin();
     for (auto it = n_values.begin(); it != n_values.end(); ++it)
         if (it->second > most->second) most = it;
-    return lower_case(name(most->first));
+    return most->first;
 }
 
-TensorPlan plan_tensor(const Checkpoint& checkpoint, const TensorSpec& spec, DType dtype, ScaleBlock block,
-                       int n_threads) {
-    auto produce = [&checkpoint, &spec, dtype, block, n_threads](int64_t slice, std::span<std::byte> dst,
-                                                                 ErrorSum* error) {
-        const std::string& source_name = spec.sources[static_cast<size_t>(slice)];
-        const MatrixSource source(checkpoint, source_name, block);
-        EncodeJob job{.name = source_name,
-                      .dtype = dtype,
-                      .n_out = source.n_out(),
-                      .n_in = source.n_in(),
-                      .read_rows = {},
-                      .error = error};
-        job.read_rows = [&source](int64_t first, int64_t n, float* values) { source.read_rows(first, n, values); };
-        encode_matrix(job, dst, n_threads);
-        source.done();
+/// True if values that were rounded to blocks once are rounded again.
+bool loses_again(const StoredType& stored, DType dtype) {
+    return stored.is_quantized && dtype != DType::F32 && !(stored.exact && dtype == stored.dtype);
+}
+
+TensorPlan plan_tensor(const Source& source, const TensorSpec& spec, DType dtype, int n_threads) {
+    auto produce = [&source, &spec, dtype, n_threads](int64_t slice, std::span<std::byte> dst, ErrorSum* error) {
+        source.produce({.spec = spec, .slice = slice, .dtype = dtype, .error = error, .n_threads = n_threads}, dst);
     };
     return {{spec.name, dtype, spec.role, spec.shape}, produce};
 }
@@ -72,30 +41,33 @@ TensorPlan plan_tensor(const Checkpoint& checkpoint, const TensorSpec& spec, DTy
 }  // namespace
 
 Report convert(const ConvertOptions& options, const ProgressSink& progress) {
-    const Checkpoint checkpoint = Checkpoint::open(options.input);
-    if (!options.dry_run) require_separate_output(options.output, checkpoint.weight_files());
-    auto documents = collect_documents(checkpoint);
-    const std::string& config_json = *find_document(documents, "config.json");
-    const auto config = llm::ModelConfig::from_json(config_json);
+    const auto source = open_source(options.input);
+    if (!options.dry_run) require_separate_output(options.output, source->weight_files());
+    auto documents = source->documents();
+    const auto config = llm::ModelConfig::from_json(*find_document(documents, "config.json"));
     const llm::Architecture& architecture = llm::architecture(config.architecture);
     const std::vector<TensorSpec> specs = architecture.tensors(config);
-    const ScaleBlock block = scale_block_of(config_json);
 
     Report report;
-    report.notes = match_tensors(checkpoint, architecture, specs, options.skip, block);
+    report.notes = source->match(architecture, specs, options.skip);
     for (std::string& note : check_tokenizer(documents, config.n_vocab)) report.notes.push_back(std::move(note));
-    const auto choices = choose_types(options.recipe, specs,
-                                      [&](const TensorSpec& spec) { return own_type(source_type(checkpoint, spec)); });
-    report.source_dtype = main_source_type(checkpoint, specs);
+    std::vector<StoredType> stored;
+    for (const TensorSpec& spec : specs) stored.push_back(source->stored_type(spec));
+    const auto choices = choose_types(options.recipe, specs, [&](const TensorSpec& spec) {
+        return stored[static_cast<size_t>(&spec - specs.data())].dtype;
+    });
+    report.source_dtype = main_source_type(stored, specs);
 
     std::vector<TensorPlan> plans;
     for (size_t i = 0; i < specs.size(); ++i) {
-        plans.push_back(plan_tensor(checkpoint, specs[i], choices[i].dtype, block, options.n_threads));
+        plans.push_back(plan_tensor(*source, specs[i], choices[i].dtype, options.n_threads));
         report.tensors.push_back({.name = specs[i].name,
-                                  .from = own_type(source_type(checkpoint, specs[i])),
+                                  .from = stored[i].name,
                                   .wanted = choices[i].wanted,
-                                  .dtype = choices[i].dtype});
+                                  .dtype = choices[i].dtype,
+                                  .requantized = loses_again(stored[i], choices[i].dtype)});
     }
+    if (!options.allow_requantize) require_no_requantizing(report);
     fill_sizes(plans, report);
     documents.push_back(
         {"quantization.json", describe_recipe(options.recipe, options.tool_version, report).dump(1) + "\n"});

@@ -23,11 +23,15 @@ std::vector<DocumentToWrite> collect_documents(const Checkpoint& checkpoint) {
             documents.push_back({std::string(name), std::move(*text)});
     ggmlx::require(find_document(documents, "config.json"), ErrorKind::CorruptFile, "{} has no config.json",
                    checkpoint.folder());
+    add_chat_template(documents);
+    return documents;
+}
+
+void add_chat_template(std::vector<DocumentToWrite>& documents) {
     const std::string* tokenizer_config = find_document(documents, "tokenizer_config.json");
     if (tokenizer_config && !find_document(documents, "chat_template.jinja"))
         if (std::string chat_template = chat_template_of(*tokenizer_config); !chat_template.empty())
             documents.push_back({"chat_template.jinja", std::move(chat_template)});
-    return documents;
 }
 
 const std::string* find_document(const std::vector<DocumentToWrite>& documents, std::string_view name) {

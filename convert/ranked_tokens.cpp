@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "convert/template_json.h"
 #include "ggmlx/core/error.h"
 #include "src/tokenizer/byte_level.h"
 
@@ -99,16 +100,7 @@ ordered_json bos_template(const RankedTokens& model) {
     const auto bos = std::find_if(model.added.begin(), model.added.end(),
                                   [&](const AddedTokenSpec& t) { return t.content == model.bos; });
     require(bos != model.added.end(), ErrorKind::CorruptFile, "tokenizer: there is no token '{}'", model.bos);
-    const auto special = [&](int type_id) {
-        return ordered_json{{"SpecialToken", {{"id", model.bos}, {"type_id", type_id}}}};
-    };
-    const auto sequence = [](const char* name, int type_id) {
-        return ordered_json{{"Sequence", {{"id", name}, {"type_id", type_id}}}};
-    };
-    return {{"type", "TemplateProcessing"},
-            {"single", ordered_json::array({special(0), sequence("A", 0)})},
-            {"pair", ordered_json::array({special(0), sequence("A", 0), special(1), sequence("B", 1)})},
-            {"special_tokens", {{model.bos, {{"id", model.bos}, {"ids", {bos->id}}, {"tokens", {model.bos}}}}}}};
+    return template_json(FrameToken{bos->id, model.bos}, std::nullopt);
 }
 
 ordered_json byte_level_step(bool use_regex) {

@@ -15,10 +15,10 @@ using ProgressSink = std::function<void(uint64_t done_bytes, uint64_t total_byte
 
 struct TensorReport {
     std::string name;
-    ggmlx::DType from = ggmlx::DType::F32;  ///< what it was stored as (a checkpoint's FP8 counts as bf16)
+    std::string from;  ///< what it was stored as, in the source's own word: "bf16", "f8_e4m3", "q5_k"
     ggmlx::DType wanted = ggmlx::DType::F32, dtype = ggmlx::DType::F32;
     bool requantized = false;                             ///< lossy, from a type that had lost something already
-    double rmse = 0, max_error = 0, bits_per_weight = 0;  ///< with measure_errors; rmse and max_error against `from`
+    double rmse = 0, max_error = 0, bits_per_weight = 0;  ///< with measure_errors; against the source's values
 };
 
 struct Report {

@@ -74,16 +74,6 @@ std::vector<TensorSpec> specs_of(const ModelFile& file) {
 
 bool loses_again(DType from, DType to) { return ggmlx::is_block(from) && to != from && to != DType::F32; }
 
-void refuse_requantizing(const Report& report) {
-    std::string list;
-    for (const TensorReport& t : report.tensors)
-        if (t.requantized) list += fmt::format("\n  {}: {} -> {}", t.name, ggmlx::name(t.from), ggmlx::name(t.dtype));
-    ggmlx::require(list.empty(), ErrorKind::InvalidArgument,
-                   "these tensors are quantized already and would lose twice; start from the original checkpoint, or "
-                   "say --allow-requantize:{}",
-                   list);
-}
-
 /// Data is reused between the slices of a tensor and dropped after the last.
 TensorPlan plan_tensor(const ModelFile& file, const StoredTensor& tensor, DType dtype, int n_threads) {
     auto slices = std::make_shared<std::unique_ptr<StoredSlices>>();
@@ -124,6 +114,16 @@ std::string describe(const ModelFile& file, const RequantizeOptions& options, co
 
 }  // namespace
 
+void require_no_requantizing(const Report& report) {
+    std::string list;
+    for (const TensorReport& t : report.tensors)
+        if (t.requantized) list += fmt::format("\n  {}: {} -> {}", t.name, t.from, ggmlx::name(t.dtype));
+    ggmlx::require(list.empty(), ErrorKind::InvalidArgument,
+                   "these tensors are quantized already and would lose twice; start from the original checkpoint, or "
+                   "say --allow-requantize:{}",
+                   list);
+}
+
 Report requantize(const RequantizeOptions& options, const ProgressSink& progress) {
     const ModelFile file = ModelFile::open(options.input);
     if (!options.dry_run) require_separate_output(options.output, std::vector{options.input});
@@ -140,13 +140,13 @@ Report requantize(const RequantizeOptions& options, const ProgressSink& progress
         source_summary.add(tensor.dtype, tensor.shape);
         plans.push_back(plan_tensor(file, tensor, dtype, options.n_threads));
         report.tensors.push_back({.name = tensor.name,
-                                  .from = tensor.dtype,
+                                  .from = std::string(ggmlx::name(tensor.dtype)),
                                   .wanted = choices[i].wanted,
                                   .dtype = dtype,
                                   .requantized = loses_again(tensor.dtype, dtype)});
     }
     report.source_dtype = ggmlx::name(source_summary.rows().front().dtype);
-    if (!options.allow_requantize) refuse_requantizing(report);
+    if (!options.allow_requantize) require_no_requantizing(report);
 
     auto documents = copy_documents(file);
     fill_sizes(plans, report);

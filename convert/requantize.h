@@ -24,4 +24,7 @@ struct RequantizeOptions {
 /// nothing is lost.
 Report requantize(const RequantizeOptions& options, const ProgressSink& progress = {});
 
+/// Throws invalid_argument if the report has requantized tensors, listing them.
+void require_no_requantizing(const Report& report);
+
 }  // namespace convert

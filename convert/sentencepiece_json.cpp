@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "convert/template_json.h"
 #include "ggmlx/core/base64.h"
 #include "ggmlx/core/error.h"
 
@@ -188,26 +189,11 @@ ordered_json decoder(const SentencePieces& m) {
 }
 
 ordered_json post_processor(const SentencePieces& m) {
-    ordered_json single = ordered_json::array(), pair = ordered_json::array(), tokens = ordered_json::object();
-    const auto add_special = [&](bool wanted, int64_t id, int type_id, ordered_json& list) {
-        if (!wanted || id < 0) return;
-        const std::string& text = m.pieces[static_cast<size_t>(id)].text;
-        list.push_back({{"SpecialToken", {{"id", text}, {"type_id", type_id}}}});
-        tokens[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+    const auto token = [&](bool wanted, int64_t id) -> std::optional<FrameToken> {
+        if (!wanted || id < 0) return std::nullopt;
+        return FrameToken{id, m.pieces[static_cast<size_t>(id)].text};
     };
-    const auto add_framed = [&](const char* name, int type_id, ordered_json& list) {
-        add_special(m.add_bos, m.bos_id, type_id, list);
-        list.push_back({{"Sequence", {{"id", name}, {"type_id", type_id}}}});
-        add_special(m.add_eos, m.eos_id, type_id, list);
-    };
-    add_framed("A", 0, single);
-    add_framed("A", 0, pair);
-    add_framed("B", 1, pair);
-    if (tokens.empty()) return nullptr;
-    return {{"type", "TemplateProcessing"},
-            {"single", std::move(single)},
-            {"pair", std::move(pair)},
-            {"special_tokens", std::move(tokens)}};
+    return template_json(token(m.add_bos, m.bos_id), token(m.add_eos, m.eos_id));
 }
 
 std::vector<AddedTokenSpec> added_tokens(const SentencePieces& m) {

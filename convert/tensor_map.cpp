@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/leftovers.h"
 #include "ggmlx/core/error.h"
-#include "ggmlx/core/regex.h"
-#include "ggmlx/core/suggest.h"
 
 namespace convert {
 namespace {
@@ -63,43 +62,6 @@ std::string tied_note(const Checkpoint& checkpoint, const TensorSpec& spec) {
         "transformers does",
         spec.tied_source, spec.sources[0], spec.sources[0]);
 }
-
-/// Names in the checkpoint that nobody asked for, or that a user's pattern covers.
-class Leftovers {
-  public:
-    explicit Leftovers(std::span<const std::string> skip) {
-        for (const std::string& pattern : skip) patterns_.emplace_back(ggmlx::Regex(pattern), 0);
-    }
-    void add(const std::string& name) {
-        bool skipped = false;
-        for (auto& [regex, count] : patterns_)
-            if (regex.search(name)) {
-                ++count;
-                skipped = true;
-            }
-        if (!skipped) unknown_.push_back(name);
-        all_.push_back(name);
-    }
-    void require_known() const {
-        ggmlx::require(
-            unknown_.empty(), ErrorKind::Unsupported,
-            "{} tensors of the checkpoint are unknown to this version; --skip REGEX leaves tensors out:\n  {}",
-            unknown_.size(), fmt::join(unknown_, "\n  "));
-        for (const auto& [regex, count] : patterns_)
-            ggmlx::require(count > 0, ErrorKind::InvalidArgument, "--skip \"{}\" matches no unneeded tensor{}",
-                           regex.pattern(), ggmlx::did_you_mean(regex.pattern(), all_));
-    }
-    std::vector<std::string> notes() const {
-        std::vector<std::string> notes;
-        for (const auto& [regex, count] : patterns_)
-            notes.push_back(fmt::format("skipped {} tensors by --skip {}", count, regex.pattern()));
-        return notes;
-    }
-
-  private:
-    std::vector<std::pair<ggmlx::Regex, int64_t>> patterns_;
-    std::vector<std::string> unknown_, all_;
-};
 
 }  // namespace
 

@@ -22,7 +22,7 @@ std::string describe_foreign_file(std::span<const std::byte> bytes) {
     const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 256));
     if (head.empty()) return "it is empty";
     if (head.starts_with("GGUF") || head.starts_with("FUGG"))
-        return "it looks like a GGUF file, which this version does not read: convert the original checkpoint";
+        return "it looks like a GGUF file: convert it with `ggmlx convert`";
     if (looks_like_safetensors(head))
         return "it looks like a safetensors file: convert its folder with `ggmlx convert`";
     if (head.starts_with("PK\3\4")) return "it looks like a zip archive or a PyTorch checkpoint";

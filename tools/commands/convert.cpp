@@ -1,10 +1,9 @@
-// ggmlx convert: a Hugging Face checkpoint folder -> one .ggmx file.
+// ggmlx convert: a Hugging Face checkpoint folder or a GGUF file -> one .ggmx file.
 
 #include "convert/convert.h"
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "ggmlx/core/error.h"
@@ -24,8 +23,6 @@ void require_checkpoint(const std::string& path) {
         !is_model_file(path), ErrorKind::InvalidArgument,
         "{} is a .ggmx model already; to store it in another type: ggmlx quantize {} -o OUT.ggmx --type TYPE", path,
         path);
-    ggmlx::require(std::filesystem::path(path).extension() != ".gguf", ErrorKind::Unsupported,
-                   "{} is a GGUF file, which this version does not read; convert the original checkpoint folder", path);
 }
 
 /// The tokenizer travels whole, so a later version may understand what this one does not: a warning, not an error.
@@ -49,19 +46,23 @@ int run_convert(std::span<const std::string> arguments) {
     RecipeOptions recipe;
     Common common;
     int64_t n_threads = 0;
-    Args args("convert",
-              "Makes a .ggmx model from a Hugging Face checkpoint: a folder with config.json, tokenizer files and "
-              ".safetensors weights. Everything is checked before a byte is written; the file appears under its name "
-              "only when it is complete.",
-              "  ggmlx convert ./Qwen3-0.6B -o qwen3.ggmx                       keep the checkpoint's precision\n"
-              "  ggmlx convert ./Llama-3.1-8B -o llama.ggmx --type q4_k \\\n"
-              "      --tensor-type 'attn_v|ffn_down=q6_k' --output-tensor-type q8_0\n"
-              "  ggmlx convert ./Qwen3-0.6B --type q8_0 --dry-run               only say how large it would be\n");
-    args.model(options.input, "the checkpoint: a folder, or one .safetensors file in it");
+    Args args(
+        "convert",
+        "Makes a .ggmx model from a Hugging Face checkpoint (a folder with config.json, tokenizer files and "
+        ".safetensors weights) or from a GGUF file. Everything is checked before a byte is written; the file "
+        "appears under its name only when it is complete.",
+        "  ggmlx convert ./Qwen3-0.6B -o qwen3.ggmx                       keep the checkpoint's precision\n"
+        "  ggmlx convert ./Llama-3.1-8B -o llama.ggmx --type q4_k \\\n"
+        "      --tensor-type 'attn_v|ffn_down=q6_k' --output-tensor-type q8_0\n"
+        "  ggmlx convert ./Qwen3-0.6B --type q8_0 --dry-run               only say how large it would be\n"
+        "  ggmlx convert SmolLM2-135M-Instruct.Q4_1.gguf -o smol.ggmx     every tensor keeps its type and values\n");
+    args.model(options.input, "the checkpoint: a folder, one .safetensors file in it, or a .gguf file");
     args.option("-o,--output", options.output, "FILE", "the model to write");
     recipe.declare(args);
     args.option("--skip", options.skip, "REGEX",
                 "leave out checkpoint tensors that this version does not know; repeatable");
+    args.flag("--allow-requantize", options.allow_requantize,
+              "GGUF: let tensors that are quantized already become another block type");
     args.flag("--compress", options.compress, "store tensors as zstd frames: smaller to ship, slower to load");
     args.flag("--report", options.measure_errors, "measure what the types cost: a line per tensor");
     args.flag("--dry-run", options.dry_run, "check everything and print the sizes, write nothing");
