@@ -111,6 +111,7 @@ class Maker:
         byte_tokens = [f"<0x{b:02X}>" for b in range(256)] if self.flag() else []
         tokens = ["<unk>"] + byte_tokens + self.characters() + self.r.sample(WORDS, self.r.randint(0, len(WORDS)))
         tokens = list(dict.fromkeys(tokens))
+        tokens += self.some(lambda: self.r.choice(tokens), 2)
         scores = [-0.5 * self.r.randint(0, 12) if self.flag() else -12 * self.r.random() for _ in tokens]
         return models.Unigram(list(zip(tokens, scores)), unk_id=0, byte_fallback=self.flag())
 

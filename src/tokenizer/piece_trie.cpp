@@ -1,7 +1,6 @@
 #include "src/tokenizer/piece_trie.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace llm {
 namespace {
@@ -14,8 +13,9 @@ struct Pending {
 }  // namespace
 
 PieceTrie::PieceTrie(std::span<const std::string_view> strings) : from_root_(256, kNowhere) {
-    std::vector<int32_t> order(strings.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<int32_t> order;
+    for (size_t i = 0; i < strings.size(); ++i)
+        if (!strings[i].empty()) order.push_back(static_cast<int32_t>(i));
     const auto text = [&](size_t i) { return strings[static_cast<size_t>(order[i])]; };
     std::sort(order.begin(), order.end(),
               [&](int32_t a, int32_t b) { return strings[static_cast<size_t>(a)] < strings[static_cast<size_t>(b)]; });

@@ -13,7 +13,7 @@ namespace llm {
 
 class PieceTrie {
   public:
-    /// The strings, by their index; no two are equal, and none is empty.
+    /// The strings, by their index; no two are equal. Empty ones are not found.
     explicit PieceTrie(std::span<const std::string_view> strings);
 
     static constexpr uint32_t kRoot = 0, kNowhere = ~uint32_t{0};

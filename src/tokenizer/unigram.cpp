@@ -20,7 +20,11 @@ constexpr double kUnknownPenalty = 10;
 
 PieceTrie trie_of(const Vocab& vocab) {
     std::vector<std::string_view> tokens;
-    for (TokenId id = 0; id < vocab.id_end(); ++id) tokens.push_back(vocab.token(id));
+    for (TokenId id = 0; id < vocab.id_end(); ++id) {
+        const std::string_view token = vocab.token(id);
+        tokens.push_back(vocab.find(token) == id ? token
+                                                 : std::string_view());  // of two that are equal the last counts
+    }
     return PieceTrie(tokens);
 }
 
@@ -154,7 +158,8 @@ std::unique_ptr<const TokenizerModel> parse_unigram(const Fields& fields, Tokeni
     }
     std::vector<double> scores;
     for (const TokenizerFile::Scored& token : file.scored) scores.push_back(token.score);
-    return std::make_unique<Unigram>(Vocab(std::move(file.vocab_arena), entries), std::move(scores), options);
+    Vocab vocab(std::move(file.vocab_arena), entries, Vocab::Repeated::LastCounts);
+    return std::make_unique<Unigram>(std::move(vocab), std::move(scores), options);
 }
 
 }  // namespace llm

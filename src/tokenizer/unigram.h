@@ -42,8 +42,8 @@ class Unigram : public TokenizerModel {
     SymbolTable symbols_;
 };
 
-/// Throws corrupt_file for an unknown token that does not exist, for empty tokens and tokens that come twice,
-/// unsupported for tokens that are too long.
+/// Of tokens that come twice the last counts (Hugging Face's trainer makes such vocabularies). Throws corrupt_file for
+/// an unknown token that does not exist and for empty tokens, unsupported for tokens that are too long.
 std::unique_ptr<const TokenizerModel> parse_unigram(const Fields& fields, TokenizerFile& file);
 
 }  // namespace llm
