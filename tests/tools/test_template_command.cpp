@@ -35,8 +35,8 @@ class TemplateCommand : public testing::Test {
 
 TEST_F(TemplateCommand, PrintsThePromptOfEveryGolden) {
     std::ifstream in(kTemplates + "golden-renders.json");
-    const json goldens = json::parse(in);
-    const json& outputs = goldens["renders"]["Qwen-Qwen3-0.6B.jinja"]["outputs"];
+    const auto goldens = nlohmann::ordered_json::parse(in);  // the order of keys shows in prompts
+    const auto& outputs = goldens["renders"]["Qwen-Qwen3-0.6B.jinja"]["outputs"];
     for (const auto& [name, expected] : outputs.items()) {
         const std::string messages = file("m.json", goldens["cases"][name].dump());
         const ProgramRun run = run_ggmlx({"template", kTemplates + "Qwen-Qwen3-0.6B.jinja", "--messages", messages});
