@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "convert/gguf.h"
+#include "convert/gguf_tokenizer.h"
 #include "convert/tokenizer_files.h"
 #include "tools/model_path.h"
 #include "tools/text_input.h"
@@ -21,6 +23,14 @@ convert::ReadFile reader_of(const fs::path& folder) {
     };
 }
 
+llm::Tokenizer gguf_tokenizer(const std::string& path) {
+    const auto file = convert::GgufFile::open(path);
+    std::vector<std::string> notes;
+    const std::string json = convert::gguf_tokenizer_json(file.metadata(), notes);
+    ggmlx::require(!json.empty(), ggmlx::ErrorKind::Unsupported, "{}: there is no tokenizer in the file", path);
+    return llm::Tokenizer::from_json(json, convert::gguf_tokenizer_config_json(file.metadata()));
+}
+
 }  // namespace
 
 llm::Tokenizer open_tokenizer(const std::string& path) {
@@ -32,6 +42,7 @@ llm::Tokenizer open_tokenizer(const std::string& path) {
         return llm::Tokenizer::from_json(file.document("tokenizer.json"),
                                          file.has_document(kTokenizerConfig) ? file.document(kTokenizerConfig) : "");
     }
+    if (fs::path(path).extension() == ".gguf") return gguf_tokenizer(path);
     std::error_code ignored;
     const bool is_folder = fs::is_directory(path, ignored);
     const auto read = reader_of(is_folder ? fs::path(path) : fs::path(path).parent_path());

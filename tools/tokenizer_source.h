@@ -7,8 +7,8 @@
 
 namespace cli {
 
-/// From a .ggmx, a checkpoint folder, or a tokenizer file: tokenizer.json, or one of the forms that convert/ makes one
-/// of (tokenizer.model, tekken.json …), with its neighbours in the folder.
+/// From a .ggmx, a checkpoint folder, a .gguf, or a tokenizer file: tokenizer.json, or one of the forms that convert/
+/// makes one of (tokenizer.model, tekken.json …), with its neighbours in the folder.
 llm::Tokenizer open_tokenizer(const std::string& path);
 
 }  // namespace cli

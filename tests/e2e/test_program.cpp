@@ -131,8 +131,8 @@ TEST_F(Program, TokenizesFromAModelAFolderOrATokenizerFile) {
     const json expected = json::parse(std::ifstream(data_path("stories260k/expected.json")));
     for (const auto& c : expected["tokenizer_cases"]) {
         const std::string text = c["text"];
-        for (const std::string& source :
-             {stories_, data_path("stories260k"), data_path("stories260k/tokenizer.json")}) {
+        for (const std::string& source : {stories_, data_path("stories260k"), data_path("stories260k/tokenizer.json"),
+                                          data_path("gguf/stories260k.gguf")}) {
             const json r = parse(run_program({"tokenize", source, "--json"}, text));
             EXPECT_EQ(r["ids"], c["ids"]) << source << ": " << text;
         }

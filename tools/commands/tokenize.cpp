@@ -128,7 +128,7 @@ int run_tokenize(std::span<const std::string> arguments) {
               "  ggmlx tokenize ./Qwen3-0.6B --ids-only < text.txt\n"
               "  ggmlx tokenize tokenizer.json --decode \"[9906, 1917]\"\n"
               "  ggmlx tokenize tokenizer.json --jsonl < strings.jsonl > ids.jsonl\n");
-    args.model(options.source, "a .ggmx, a checkpoint folder, a tokenizer.json or a tokenizer.model");
+    args.model(options.source, "a .ggmx, a .gguf, a checkpoint folder, a tokenizer.json or a tokenizer.model");
     args.positional("TEXT", options.text, "the text (with --decode: ids); without it, or for \"-\", standard input");
     args.option("-f,--file", options.file, "FILE", "the text from a file");
     args.flag(
