@@ -29,7 +29,10 @@ Stored element(std::span<const std::byte> data, int64_t i) {
 void to_f32(SourceType type, std::span<const std::byte> data, int64_t first, int64_t n, float* dst, int64_t step = 1,
             int64_t dst_step = 1) {
     const auto convert_each = [&]<class Stored>(Stored, auto to_float) {
-        for (int64_t i = 0; i < n; ++i) dst[i * dst_step] = to_float(element<Stored>(data, first + i * step));
+        if (step == 1 && dst_step == 1)  // a loop of its own, which compilers vectorize
+            for (int64_t i = 0; i < n; ++i) dst[i] = to_float(element<Stored>(data, first + i));
+        else
+            for (int64_t i = 0; i < n; ++i) dst[i * dst_step] = to_float(element<Stored>(data, first + i * step));
     };
     switch (type) {
         case SourceType::F32:

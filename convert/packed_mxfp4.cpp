@@ -33,7 +33,7 @@ const Checkpoint::Entry* find_bytes(const Checkpoint& checkpoint, const std::str
 }
 
 /// Code k of a block of 16 bytes.
-uint8_t code(const std::byte* block, int k) {
+uint8_t mxfp4_code(const std::byte* block, int k) {
     const auto byte = std::to_integer<uint8_t>(block[k / 2]);
     return k % 2 == 0 ? byte & 15 : byte >> 4;
 }
@@ -41,7 +41,7 @@ uint8_t code(const std::byte* block, int k) {
 void put_block(const std::byte* block, uint8_t exponent, TileMXFP4& tile, int row) {
     tile.e[row] = exponent;
     for (int k = 0; k < 16; ++k)
-        tile.q[k / 4][row][k % 4] = static_cast<uint8_t>(code(block, k) | (code(block, k + 16) << 4));
+        tile.q[k / 4][row][k % 4] = static_cast<uint8_t>(mxfp4_code(block, k) | (mxfp4_code(block, k + 16) << 4));
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void PackedMxfp4::read_rows(int64_t first, int64_t n, float* dst) const {
         for (int64_t b = 0; b < n_in_ / kBlockValues; ++b, block += kBlockBytes) {
             const float half_scale = ggmlx::e8m0_to_f32(scale(row, b)) * 0.5f;
             for (int k = 0; k < kBlockValues; ++k)
-                *dst++ = half_scale * static_cast<float>(ggmlx::kE2M1Doubled[code(block, k)]);
+                *dst++ = half_scale * static_cast<float>(ggmlx::kE2M1Doubled[mxfp4_code(block, k)]);
         }
     }
 }

@@ -24,7 +24,7 @@ std::vector<int64_t> source_shape(const TensorSpec& spec) {
 }
 
 /// What is wrong with a checkpoint's tensors, all of it.
-struct Problems {
+struct SourceProblems {
     std::string missing, misshapen;
     int64_t n_missing = 0;
     bool misses_head = false;
@@ -56,7 +56,7 @@ struct Problems {
 
 /// Packed forms are checked when they are opened.
 void require_sources(const Checkpoint& checkpoint, const std::vector<TensorSpec>& specs) {
-    Problems problems;
+    SourceProblems problems;
     for (const TensorSpec& spec : specs) {
         if (packed_form(checkpoint, spec)) continue;
         for (const std::string& source : spec.sources) problems.check(checkpoint, spec, source);

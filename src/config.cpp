@@ -152,8 +152,9 @@ void parse_heads(const JsonFields& json, const Family& family, ModelConfig& c) {
     require(n_turned % 2 == 0, ErrorKind::CorruptFile,
             "config.json: {} is {}, but rotary positions turn pairs of values",
             c.latent ? "qk_rope_head_dim" : "head_dim", n_turned);
-    require(c.n_head * c.head_dim <= kExtent.max, ErrorKind::CorruptFile,
-            "config.json: num_attention_heads {} times head_dim {} is too large", c.n_head, c.head_dim);
+    const int64_t longest = std::max(c.head_dim, c.latent.nope_dim + c.latent.v_dim);
+    require(c.n_head * longest <= kExtent.max, ErrorKind::CorruptFile,
+            "config.json: num_attention_heads {} times heads of {} values is too large", c.n_head, longest);
 }
 
 /// The window of each layer from the layer_types of newer configs.

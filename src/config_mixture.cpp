@@ -165,14 +165,11 @@ int64_t mtp_layers(const JsonFields& json) {
     return used ? json.integer("num_mtp_modules", kFew).value_or(0) : 0;
 }
 
-}  // namespace
-
-void parse_mixture(const JsonFields& json, const Family& family, ModelConfig& c) {
+void parse_family(const JsonFields& json, Family::Mixture kind, ModelConfig& c) {
     using Kind = Family::Mixture;
-    if (family.mixture == Kind::None) return;
-    c.mixture.layers.assign(static_cast<size_t>(c.n_layer), true);
-    c.n_mtp_layers = mtp_layers(json);
-    switch (family.mixture) {
+    switch (kind) {
+        case Kind::None:
+            return;
         case Kind::Mixtral:
             return parse_mixtral(json, c);
         case Kind::Qwen:
@@ -187,9 +184,19 @@ void parse_mixture(const JsonFields& json, const Family& family, ModelConfig& c)
             return parse_deepseek_v3(json, c);
         case Kind::MiniMax:
             return parse_minimax(json, c);
-        case Kind::None:
-            return;
     }
+}
+
+}  // namespace
+
+void parse_mixture(const JsonFields& json, const Family& family, ModelConfig& c) {
+    if (family.mixture == Family::Mixture::None) return;
+    c.mixture.layers.assign(static_cast<size_t>(c.n_layer), true);
+    c.n_mtp_layers = mtp_layers(json);
+    parse_family(json, family.mixture, c);
+    constexpr int64_t kMostValues = int64_t{1} << 48;  // of one stacked tensor
+    require(c.mixture.n_ff <= kMostValues / c.mixture.n_expert / c.n_embd, ErrorKind::CorruptFile,
+            "config.json: {} experts of {} x {} values are too large", c.mixture.n_expert, c.mixture.n_ff, c.n_embd);
 }
 
 }  // namespace llm

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "convert/checkpoint.h"
 #include "convert/convert.h"
 #include "ggmlx/file/reader.h"
 #include "ggmlx/quant/blocks.h"
@@ -208,28 +212,22 @@ TEST(ConvertExperts, ReadsFp8ExpertsOfTheirOwn) {
     made.config["num_experts_per_tok"] = 1;
     made.config["moe_intermediate_size"] = 24;
     made.config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
-    made.tensors.clear();
-    const auto config = llm::ModelConfig::from_json(made.config.dump());
-    for (const auto& spec : llm::architecture("qwen3_moe").tensors(config))
-        for (size_t i = 0; i < spec.sources.size(); ++i) {
-            std::vector<int64_t> shape(spec.shape.dims().begin() + (spec.sources.size() > 1), spec.shape.dims().end());
-            int64_t n = 1;
-            for (int64_t extent : shape) n *= extent;
-            if (spec.role == ggmlx::Role::Expert) {
-                made.tensors.push_back(
-                    {spec.sources[i], "F8_E4M3", shape, std::string(static_cast<size_t>(n), '\x40')});
-                made.tensors.push_back(
-                    f32_tensor(spec.sources[i] + "_scale_inv", {1, 1}, {static_cast<float>(i) + 0.25f}));
-            } else {
-                made.tensors.push_back(f32_tensor(spec.sources[i], shape, random_values(n, 7)));
-            }
-        }
+    made.fill();
+    std::vector<MadeTensor> scales;
+    for (MadeTensor& t : made.tensors) {
+        if (t.name.find(".experts.") == t.name.npos) continue;
+        t.dtype = "F8_E4M3";
+        t.bytes = std::string(t.bytes.size() / 4, '\x40');  // 2.0
+        const float expert = t.name.find(".experts.0.") != t.name.npos ? 0 : 1;
+        scales.push_back(f32_tensor(t.name + "_scale_inv", {1, 1}, {expert + 0.25f}));
+    }
+    made.tensors.insert(made.tensors.end(), scales.begin(), scales.end());
     made.write(folder.path());
     convert_to(folder.path(), folder / "model.ggmx");
     const auto file = ModelFile::open(folder / "model.ggmx");
     EXPECT_EQ(file.find("blk.1.ffn_up_exps.weight")->dtype, DType::BF16);
     const auto up = all_values(file, "blk.1.ffn_up_exps.weight");
-    EXPECT_EQ(up.front(), 0.5f);  // code 0x40 is 2
+    EXPECT_EQ(up.front(), 0.5f);
     EXPECT_EQ(up.back(), 2.5f);
 }
 
@@ -258,6 +256,44 @@ TEST(ConvertLatentAttention, SplitsKvBByHeadAndTransposesTheKeyPart) {
                 ASSERT_EQ(k_b[(h * rank + c) * nope + d], kv_b[(h * (nope + v) + d) * rank + c]);
             for (size_t d = 0; d < v; ++d)
                 ASSERT_EQ(v_b[(h * v + d) * rank + c], kv_b[(h * (nope + v) + nope + d) * rank + c]);
+        }
+}
+
+TEST(ConvertLatentAttention, ReadsKvBFromFp8) {
+    TempFolder folder;
+    MadeCheckpoint made;
+    made.config = {{"model_type", "deepseek_v3"},
+                   {"num_hidden_layers", 1},
+                   {"first_k_dense_replace", 1},
+                   {"hidden_size", 64},
+                   {"num_attention_heads", 2},
+                   {"intermediate_size", 96},
+                   {"vocab_size", 40},
+                   {"max_position_embeddings", 128},
+                   {"kv_lora_rank", 24},
+                   {"qk_nope_head_dim", 10},
+                   {"qk_rope_head_dim", 4},
+                   {"v_head_dim", 6},
+                   {"n_routed_experts", 4},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 8},
+                   {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {12, 16}}}}};
+    made.fill();
+    const std::vector<float> scales{1, 2, 3, 4, 5, 6};  // of [32, 24] in blocks of 12 x 16
+    const std::string name = "model.layers.0.self_attn.kv_b_proj.weight";
+    made.tensors.push_back({name, "F8_E4M3", {32, 24}, std::string(32 * 24, '\x38')});  // 1.0
+    made.tensors.push_back(f32_tensor(name + "_scale_inv", {3, 2}, scales));
+    made.write(folder.path());
+    convert_to(folder.path(), folder / "model.ggmx", DType::F32);
+    const auto file = ModelFile::open(folder / "model.ggmx");
+    const auto k_b = all_values(file, "blk.0.attn_k_b.weight"), v_b = all_values(file, "blk.0.attn_v_b.weight");
+    for (size_t h = 0; h < 2; ++h)
+        for (size_t c = 0; c < 24; ++c) {
+            for (size_t d = 0; d < 10; ++d)
+                ASSERT_EQ(k_b[(h * 24 + c) * 10 + d], scales[(h * 16 + d) / 12 * 2 + c / 16])
+                    << h << " " << c << " " << d;
+            for (size_t d = 0; d < 6; ++d)
+                ASSERT_EQ(v_b[(h * 6 + d) * 24 + c], scales[(h * 16 + 10 + d) / 12 * 2 + c / 16]) << h << " " << d;
         }
 }
 

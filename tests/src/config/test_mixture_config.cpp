@@ -194,6 +194,14 @@ TEST(MixtureConfig, RefusesImpossibleNumbersByName) {
         EXPECT_CONTAINS(corrupt(config), field);
     }
     json config = published("Qwen3-30B-A3B");
+    config["moe_intermediate_size"] = (1LL << 31) - 1;
+    config["hidden_size"] = (1LL << 31) - 1;
+    EXPECT_CONTAINS(corrupt(config), "too large");
+    config = published("DeepSeek-V3");
+    config["v_head_dim"] = 1 << 20;
+    config["num_attention_heads"] = config["num_key_value_heads"] = 1 << 20;
+    EXPECT_CONTAINS(corrupt(config), "too large");
+    config = published("Qwen3-30B-A3B");
     config.erase("num_experts");
     EXPECT_CONTAINS(corrupt(config), "num_experts");
 }
