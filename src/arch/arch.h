@@ -36,12 +36,12 @@ struct TensorSpec {
     ggmlx::Role role = ggmlx::Role::Dense;
     /// Hugging Face names: one; for a stacked tensor one per expert, in order. Empty if only packed forms exist.
     std::vector<std::string> sources;
-    /// Other forms in which checkpoints have it; the first that a checkpoint holds counts.
-    std::vector<PackedSource> packed;
     /// Matrices may take block types; vectors, norms and routers stay f32.
     bool quantizable = false;
     /// A copy of this tensor that the checkpoint may hold under another name; it is not stored (tied embeddings).
     std::string tied_source;
+    /// Other forms in which checkpoints have it; the first that a checkpoint holds counts.
+    std::vector<PackedSource> packed = {};
 };
 
 /// Everything a build function may use.

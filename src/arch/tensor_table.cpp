@@ -19,9 +19,9 @@ void TensorTable::add(std::string_view name, Shape shape, Role role, std::vector
                       .shape = shape,
                       .role = role,
                       .sources = std::move(sources),
-                      .packed = {},
                       .quantizable = quantizable,
-                      .tied_source = {}});
+                      .tied_source = {},
+                      .packed = {}});
 }
 
 void TensorTable::matrix(std::string_view name, std::string_view source, int64_t n_out, int64_t n_in, Role role) {
