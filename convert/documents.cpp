@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convert/tokenizer_files.h"
 #include "convert/tokenizer_info.h"
 #include "ggmlx/core/error.h"
 
@@ -16,8 +17,10 @@ std::vector<DocumentToWrite> collect_documents(const Checkpoint& checkpoint) {
     constexpr std::string_view kNames[] = {"config.json",           "generation_config.json",  "tokenizer.json",
                                            "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"};
     std::vector<DocumentToWrite> documents;
+    const auto read = [&](std::string_view name) { return checkpoint.document(name); };
     for (std::string_view name : kNames)
-        if (auto text = checkpoint.document(name)) documents.push_back({std::string(name), std::move(*text)});
+        if (auto text = name == "tokenizer.json" ? tokenizer_document(read) : read(name))
+            documents.push_back({std::string(name), std::move(*text)});
     ggmlx::require(find_document(documents, "config.json"), ErrorKind::CorruptFile, "{} has no config.json",
                    checkpoint.folder());
     add_chat_template(documents);

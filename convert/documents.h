@@ -14,7 +14,8 @@
 namespace convert {
 
 /// config.json, generation_config.json, tokenizer.json, tokenizer_config.json, special_tokens_map.json and
-/// chat_template.jinja, as far as they are there, after add_chat_template. Throws corrupt_file without config.json.
+/// chat_template.jinja, as far as they are there, after add_chat_template; a tokenizer that comes in another form is
+/// made a tokenizer.json. Throws corrupt_file without config.json.
 std::vector<ggmlx::DocumentToWrite> collect_documents(const Checkpoint& checkpoint);
 
 /// A chat template that lies in tokenizer_config.json becomes a document of its own, chat_template.jinja, so that there

@@ -25,7 +25,7 @@ constexpr GgufFamily kFamilies[] = {
     {"qwen3", "qwen3", false},
 };
 
-constexpr int64_t kMaxExtent = (1LL << 31) - 1, kMaxCount = 1 << 20;
+constexpr int64_t kMaxExtent = (1LL << 31) - 1, kMaxCount = 1 << 20, kMaxLayers = 4096;
 
 /// Keys of the architecture that are read below, or that say nothing a config.json needs. Others are reported.
 constexpr std::string_view kKnownKeys[] = {"block_count",
@@ -74,6 +74,8 @@ class HyperParameters {
         const std::string full = key(name);
         const GgufValue* value = metadata_.find(full);
         if (!value || !value->is_array) return metadata_.integer(full, min, max);
+        require(value->count <= uint64_t{kMaxLayers}, ErrorKind::CorruptFile, "{}: {} has {} entries", metadata_.path(),
+                full, value->count);
         const auto numbers = metadata_.integers(full);
         require(!numbers.empty() &&
                     std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end(),
@@ -262,7 +264,7 @@ std::string gguf_config_json(const GgufCheckpoint& checkpoint, std::vector<std::
     config["vocab_size"] = vocab_size(checkpoint);
     config["hidden_size"] = n_embd;
     config["intermediate_size"] = h.required_integer("feed_forward_length", 1, kMaxExtent);
-    config["num_hidden_layers"] = h.required_integer("block_count", 1, 4096);
+    config["num_hidden_layers"] = h.required_integer("block_count", 1, kMaxLayers);
     config["num_attention_heads"] = n_head;
     config["num_key_value_heads"] = h.integer("attention.head_count_kv", 1, kMaxCount).value_or(n_head);
     config["head_dim"] = head_dim;

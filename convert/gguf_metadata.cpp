@@ -82,6 +82,11 @@ const GgufValue* GgufMetadata::find(std::string_view key) const {
     return it == values_.end() ? nullptr : &it->second;
 }
 
+uint64_t GgufMetadata::count(std::string_view key) const {
+    const GgufValue* value = find(key);
+    return value && value->is_array ? value->count : 0;
+}
+
 void GgufMetadata::wrong_kind(std::string_view key, std::string_view wanted, const GgufValue& value) const {
     fail(ErrorKind::CorruptFile, "{}: {} should be {}, not {}", path_, key, wanted, kind_text(value));
 }

@@ -39,6 +39,8 @@ class GgufMetadata {
     const std::string& path() const { return path_; }
     const std::map<std::string_view, GgufValue>& values() const { return values_; }
     const GgufValue* find(std::string_view key) const;
+    /// Elements of an array; 0 for other kinds and missing keys.
+    uint64_t count(std::string_view key) const;
 
     /// Any kind of integer; both ends of the range included.
     std::optional<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;

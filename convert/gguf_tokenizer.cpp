@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "convert/added_tokens.h"
 #include "convert/gguf_pretokenizer.h"
 #include "convert/sentencepiece_json.h"
+#include "convert/template_json.h"
 #include "ggmlx/core/error.h"
 
 namespace convert {
@@ -19,7 +21,8 @@ using ggmlx::require;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+constexpr std::string_view kTokens = "tokenizer.ggml.tokens", kTokenTypes = "tokenizer.ggml.token_type",
+                           kScores = "tokenizer.ggml.scores", kChatTemplate = "tokenizer.chat_template";
 constexpr int64_t kNoId = 0xffffffff;  // some write -1 as u32 for "none"
 
 /// The numbers of tokenizer.ggml.token_type.
@@ -29,18 +32,20 @@ enum class TokenKind : int64_t { Normal = 1, Unknown = 2, Control = 3, UserDefin
 struct GgufVocabulary {
     std::vector<std::string_view> tokens;
     std::vector<TokenKind> kinds;
-
-    bool is_added(size_t id) const { return kinds[id] == TokenKind::Control || kinds[id] == TokenKind::UserDefined; }
 };
+
+/// Before an array is read, so that memory stays in proportion to the tokens.
+void require_count(const GgufMetadata& metadata, std::string_view key, size_t n_tokens) {
+    require(metadata.count(key) == n_tokens, ErrorKind::CorruptFile, "{}: {} has {} entries for {} tokens",
+            metadata.path(), key, metadata.count(key), n_tokens);
+}
 
 GgufVocabulary read_vocabulary(const GgufMetadata& metadata) {
     GgufVocabulary vocabulary;
     vocabulary.tokens = metadata.texts(kTokens);
     require(!vocabulary.tokens.empty(), ErrorKind::CorruptFile, "{} has no {}", metadata.path(), kTokens);
-    const auto kinds = metadata.integers("tokenizer.ggml.token_type");
-    require(kinds.size() == vocabulary.tokens.size(), ErrorKind::CorruptFile,
-            "{}: tokenizer.ggml.token_type has {} entries for {} tokens", metadata.path(), kinds.size(),
-            vocabulary.tokens.size());
+    require_count(metadata, kTokenTypes, vocabulary.tokens.size());
+    const auto kinds = metadata.integers(kTokenTypes);
     for (size_t id = 0; id < kinds.size(); ++id) {
         require(kinds[id] >= 1 && kinds[id] <= 6, ErrorKind::CorruptFile,
                 "{}: tokenizer.ggml.token_type says {} for token {}, which is none of 1 to 6", metadata.path(),
@@ -66,62 +71,43 @@ std::optional<int64_t> checked_id(const GgufMetadata& metadata, std::string_view
     return id;
 }
 
-bool ends_turns(std::string_view token) {
-    constexpr std::string_view kSpellings[] = {"<|eot_id|>",
-                                               "<|im_end|>",
-                                               "<|end|>",
-                                               "<end_of_turn>",
-                                               "<|end_of_text|>",
-                                               "<|endoftext|>",
-                                               "<|eom_id|>",
-                                               "<｜end▁of▁sentence｜>",
-                                               "</s>"};
-    return std::find(std::begin(kSpellings), std::end(kSpellings), token) != std::end(kSpellings);
+/// The control tokens with a well-known spelling of an end of turn that the chat template writes.
+std::vector<int64_t> ends_of_turns(const GgufVocabulary& vocabulary, std::string_view chat_template) {
+    constexpr std::string_view kSpellings[] = {"<|eot_id|>",    "<|im_end|>",           "<|end|>",
+                                               "<end_of_turn>", "<|end_of_text|>",      "<|endoftext|>",
+                                               "<|eom_id|>",    "<｜end▁of▁sentence｜>"};
+    std::vector<int64_t> ids;
+    for (const std::string_view spelling : kSpellings) {
+        if (chat_template.find(spelling) == chat_template.npos) continue;
+        const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), spelling);
+        const auto id = static_cast<size_t>(at - vocabulary.tokens.begin());
+        if (at != vocabulary.tokens.end() && vocabulary.kinds[id] == TokenKind::Control)
+            ids.push_back(static_cast<int64_t>(id));
+    }
+    return ids;
 }
 
-bool add_bos(const GgufMetadata& metadata, bool otherwise) {
-    return metadata.boolean("tokenizer.ggml.add_bos_token").value_or(otherwise);
-}
-bool add_eos(const GgufMetadata& metadata) { return metadata.boolean("tokenizer.ggml.add_eos_token").value_or(false); }
-
-ordered_json added_token(const GgufVocabulary& vocabulary, size_t id) {
-    return {{"id", id},
-            {"content", vocabulary.tokens[id]},
-            {"single_word", false},
-            {"lstrip", false},
-            {"rstrip", false},
-            {"normalized", false},
-            {"special", vocabulary.kinds[id] == TokenKind::Control}};
+/// Control tokens are special; GGUF says nothing of the other flags.
+std::vector<AddedTokenSpec> added_tokens(const GgufVocabulary& vocabulary) {
+    std::vector<AddedTokenSpec> list;
+    for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+        const bool special = vocabulary.kinds[id] == TokenKind::Control;
+        if (special || vocabulary.kinds[id] == TokenKind::UserDefined)
+            list.push_back({static_cast<int64_t>(id), std::string(vocabulary.tokens[id]), special});
+    }
+    return list;
 }
 
-/// BOS before and EOS after a text, or nothing but ByteLevel.
-ordered_json frame(const GgufMetadata& metadata, const GgufVocabulary& vocabulary, bool bos_by_default) {
-    const size_t n_tokens = vocabulary.tokens.size();
-    const auto bos = checked_id(metadata, "bos", n_tokens), eos = checked_id(metadata, "eos", n_tokens);
-    const bool adds_bos = add_bos(metadata, bos_by_default && bos), adds_eos = add_eos(metadata);
-    require((bos || !adds_bos) && (eos || !adds_eos), ErrorKind::CorruptFile,
-            "{}: a token is to be added to every text, but bos_token_id or eos_token_id is missing", metadata.path());
-    if (!adds_bos && !adds_eos)
-        return {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
-    ordered_json single = ordered_json::array(), pair = ordered_json::array(), tokens = ordered_json::object();
-    const auto special = [&](bool wanted, std::optional<int64_t> id, int type_id, ordered_json& list) {
-        if (!wanted) return;
-        const std::string text(vocabulary.tokens[static_cast<size_t>(*id)]);
-        list.push_back({{"SpecialToken", {{"id", text}, {"type_id", type_id}}}});
-        tokens[text] = {{"id", text}, {"ids", {*id}}, {"tokens", {text}}};
-    };
-    const auto framed = [&](const char* name, int type_id, ordered_json& list) {
-        special(adds_bos, bos, type_id, list);
-        list.push_back({{"Sequence", {{"id", name}, {"type_id", type_id}}}});
-        special(adds_eos, eos, type_id, list);
-    };
-    framed("A", 0, single);
-    framed("A", 0, pair);
-    framed("B", 1, pair);
-    return {{"type", "TemplateProcessing"},
-            {"single", std::move(single)},
-            {"pair", std::move(pair)},
-            {"special_tokens", std::move(tokens)}};
+/// The id of BOS or EOS with its text if it is to be added to every text.
+std::optional<FrameToken> frame_token(const GgufMetadata& metadata, const GgufVocabulary& vocabulary,
+                                      std::string_view name, bool by_default) {
+    const auto id = checked_id(metadata, name, vocabulary.tokens.size());
+    const auto wanted = metadata.boolean(fmt::format("tokenizer.ggml.add_{}_token", name));
+    require(id || !wanted.value_or(false), ErrorKind::CorruptFile,
+            "{}: tokenizer.ggml.add_{}_token is true, but there is no tokenizer.ggml.{}_token_id", metadata.path(),
+            name, name);
+    if (!id || !wanted.value_or(by_default)) return std::nullopt;
+    return FrameToken{*id, std::string(vocabulary.tokens[static_cast<size_t>(*id)])};
 }
 
 /// `"token":id,…` written directly: as a JSON tree the vocabulary would take many times its size.
@@ -162,13 +148,14 @@ std::string byte_level_json(const GgufMetadata& metadata, std::vector<std::strin
             "rule, "
             "which may not be the model's");
     const GgufVocabulary vocabulary = read_vocabulary(metadata);
-    ordered_json added = ordered_json::array();
-    for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
-        if (vocabulary.is_added(id)) added.push_back(added_token(vocabulary, id));
 
-    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added.dump();
+    const ordered_json post_processor = template_json(frame_token(metadata, vocabulary, "bos", rule.add_bos),
+                                                      frame_token(metadata, vocabulary, "eos", false));
+
+    std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" +
+                      added_tokens_json(added_tokens(vocabulary)).dump();
     out += fmt::format(R"(,"normalizer":{},"pre_tokenizer":{},"post_processor":{})", rule.normalizer.dump(),
-                       rule.rule.dump(), frame(metadata, vocabulary, rule.add_bos).dump());
+                       rule.rule.dump(), post_processor.dump());
     out += R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
     out += R"(,"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null)";
     out += R"(,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":)";
@@ -191,10 +178,12 @@ std::string sentencepiece_json(const GgufMetadata& metadata) {
         pieces.byte_fallback = pieces.byte_fallback || vocabulary.kinds[id] == TokenKind::Byte;
         if (vocabulary.kinds[id] == TokenKind::Unknown && pieces.unk_id < 0) pieces.unk_id = static_cast<int64_t>(id);
     }
-    pieces.bos_id = checked_id(metadata, "bos", n_tokens).value_or(-1);
-    pieces.eos_id = checked_id(metadata, "eos", n_tokens).value_or(-1);
-    pieces.add_bos = add_bos(metadata, true);
-    pieces.add_eos = add_eos(metadata);
+    const auto bos = frame_token(metadata, vocabulary, "bos", true),
+               eos = frame_token(metadata, vocabulary, "eos", false);
+    pieces.add_bos = bos.has_value();
+    pieces.add_eos = eos.has_value();
+    pieces.bos_id = bos ? bos->id : -1;
+    pieces.eos_id = eos ? eos->id : -1;
     pieces.add_dummy_prefix = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
     pieces.remove_extra_whitespaces = metadata.boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(false);
     return tokenizer_json(pieces);
@@ -203,12 +192,11 @@ std::string sentencepiece_json(const GgufMetadata& metadata) {
 /// One string, or Hugging Face's list if there are several: "tokenizer.chat_template" is the default one,
 /// "tokenizer.chat_template.NAME" the others.
 ordered_json chat_templates(const GgufMetadata& metadata) {
-    constexpr std::string_view kDefault = "tokenizer.chat_template";
     ordered_json list = ordered_json::array();
-    if (const auto text = metadata.text(kDefault)) list.push_back({{"name", "default"}, {"template", *text}});
+    if (const auto text = metadata.text(kChatTemplate)) list.push_back({{"name", "default"}, {"template", *text}});
     for (const auto& [key, value] : metadata.values())
-        if (key.starts_with(kDefault) && key.size() > kDefault.size() + 1 && key[kDefault.size()] == '.')
-            list.push_back({{"name", key.substr(kDefault.size() + 1)}, {"template", metadata.required_text(key)}});
+        if (key.starts_with(kChatTemplate) && key.size() > kChatTemplate.size() + 1 && key[kChatTemplate.size()] == '.')
+            list.push_back({{"name", key.substr(kChatTemplate.size() + 1)}, {"template", metadata.required_text(key)}});
     if (list.empty()) return nullptr;
     return list.size() == 1 && list[0]["name"] == "default" ? list[0]["template"] : list;
 }
@@ -217,27 +205,21 @@ ordered_json chat_templates(const GgufMetadata& metadata) {
 
 GgufSpecialIds gguf_special_ids(const GgufMetadata& metadata) {
     if (!metadata.find(kTokens)) return {};
-    const auto tokens = metadata.texts(kTokens);
-    const auto kinds = metadata.integers("tokenizer.ggml.token_type");
-    GgufSpecialIds ids;
-    ids.bos = checked_id(metadata, "bos", tokens.size());
-    ids.eos = checked_id(metadata, "eos", tokens.size());
+    const GgufVocabulary vocabulary = read_vocabulary(metadata);
+    const size_t n_tokens = vocabulary.tokens.size();
     const auto in_range = [&](std::optional<int64_t> id) {
-        return id && *id < static_cast<int64_t>(tokens.size()) ? id : std::nullopt;
+        return id && *id < static_cast<int64_t>(n_tokens) ? id : std::nullopt;
     };
+    GgufSpecialIds ids;
+    ids.bos = checked_id(metadata, "bos", n_tokens);
+    ids.eos = checked_id(metadata, "eos", n_tokens);
     ids.unknown = in_range(token_id(metadata, "unknown"));
     ids.padding = in_range(token_id(metadata, "padding"));
-    const auto add_end = [&](int64_t id) {
-        if (std::find(ids.ends.begin(), ids.ends.end(), id) == ids.ends.end()) ids.ends.push_back(id);
+    const auto add_end = [&](std::optional<int64_t> id) {
+        if (id && std::find(ids.ends.begin(), ids.ends.end(), *id) == ids.ends.end()) ids.ends.push_back(*id);
     };
-    if (ids.eos) add_end(*ids.eos);
-    for (const char* name : {"eot", "eom"})
-        if (const auto id = checked_id(metadata, name, tokens.size())) add_end(*id);
-    const std::string_view chat_template = metadata.text("tokenizer.chat_template").value_or("");
-    for (size_t id = 0; id < std::min(tokens.size(), kinds.size()); ++id)
-        if (kinds[id] == static_cast<int64_t>(TokenKind::Control) && ends_turns(tokens[id]) &&
-            chat_template.find(tokens[id]) != std::string_view::npos)
-            add_end(static_cast<int64_t>(id));
+    for (const char* name : {"eos", "eot", "eom"}) add_end(checked_id(metadata, name, n_tokens));
+    for (const int64_t id : ends_of_turns(vocabulary, metadata.text(kChatTemplate).value_or(""))) add_end(id);
     return ids;
 }
 

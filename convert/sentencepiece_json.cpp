@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
 
+#include "convert/template_json.h"
 #include "ggmlx/core/base64.h"
 #include "ggmlx/core/error.h"
 
@@ -22,7 +24,7 @@ using Type = SentencePieces::Type;
 constexpr const char* kMark = "\u2581";                    // stands for a space
 constexpr size_t kMaxJoinedBytes = 1024;                   // of a piece that is cut in two at every place
 constexpr size_t kMaxMergesTextBytes = size_t{256} << 20;  // of all merges together
-using Ids = std::unordered_map<std::string_view, uint32_t>;
+using PieceIds = std::unordered_map<std::string_view, uint32_t>;
 
 /// Two pieces that make a third.
 struct PieceMerge {
@@ -32,8 +34,8 @@ struct PieceMerge {
 
 bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
-Ids check_pieces(const SentencePieces& model) {
-    Ids ids;
+PieceIds check_pieces(const SentencePieces& model) {
+    PieceIds ids;
     ids.reserve(model.pieces.size());
     for (size_t id = 0; id < model.pieces.size(); ++id) {
         const SentencePieces::Piece& p = model.pieces[id];
@@ -57,7 +59,7 @@ bool is_text(const SentencePieces::Piece& p) {
 }
 
 /// Appends every way to cut a piece in two, by the ids of the two.
-void append_cuts(const SentencePieces& model, const Ids& ids, uint32_t id, std::vector<PieceMerge>& merges) {
+void append_cuts(const SentencePieces& model, const PieceIds& ids, uint32_t id, std::vector<PieceMerge>& merges) {
     const std::string_view text = model.pieces[id].text;
     require(text.size() <= kMaxJoinedBytes, ErrorKind::Unsupported,
             "tokenizer: piece {} has {} bytes; pieces of more than {} are not supported", id, text.size(),
@@ -80,7 +82,7 @@ void append_cuts(const SentencePieces& model, const Ids& ids, uint32_t id, std::
               });
 }
 
-std::vector<PieceMerge> merges_by_score(const SentencePieces& model, const Ids& ids) {
+std::vector<PieceMerge> merges_by_score(const SentencePieces& model, const PieceIds& ids) {
     std::vector<PieceMerge> merges;
     size_t text_bytes = 0;
     for (uint32_t id = 0; id < model.pieces.size(); ++id) {
@@ -111,7 +113,7 @@ std::string json_text(const ordered_json& value) {
 }
 
 /// Vocabulary and merges are written directly: as a JSON tree they would take many times their size.
-std::string bpe_text(const SentencePieces& model, const Ids& ids) {
+std::string bpe_text(const SentencePieces& model, const PieceIds& ids) {
     std::vector<std::string> quoted;
     for (const SentencePieces::Piece& p : model.pieces) quoted.push_back(json_text(p.text));
     std::string out = R"({"type":"BPE","dropout":null,"unk_token":)";
@@ -161,7 +163,10 @@ ordered_json normalizer(const SentencePieces& m) {
     if (!m.precompiled_charsmap.empty())
         steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", ggmlx::to_base64(m.precompiled_charsmap)}});
     if (m.remove_extra_whitespaces) {
-        steps.push_back({{"type", "Strip"}, {"strip_left", !has_metaspace(m)}, {"strip_right", true}});
+        if (has_metaspace(m))
+            steps.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
+        else
+            steps.push_back(replace_construct({{"Regex", "\\A +| +\\z"}}, ""));
         steps.push_back(replace_construct({{"Regex", " {2,}"}}, has_metaspace(m) ? kMark : " "));
     }
     if (!has_metaspace(m)) {
@@ -184,51 +189,33 @@ ordered_json decoder(const SentencePieces& m) {
 }
 
 ordered_json post_processor(const SentencePieces& m) {
-    ordered_json single = ordered_json::array(), pair = ordered_json::array(), tokens = ordered_json::object();
-    const auto add_special = [&](bool wanted, int64_t id, int type_id, ordered_json& list) {
-        if (!wanted || id < 0) return;
-        const std::string& text = m.pieces[static_cast<size_t>(id)].text;
-        list.push_back({{"SpecialToken", {{"id", text}, {"type_id", type_id}}}});
-        tokens[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+    const auto token = [&](bool wanted, int64_t id) -> std::optional<FrameToken> {
+        if (!wanted || id < 0) return std::nullopt;
+        return FrameToken{id, m.pieces[static_cast<size_t>(id)].text};
     };
-    const auto add_framed = [&](const char* name, int type_id, ordered_json& list) {
-        add_special(m.add_bos, m.bos_id, type_id, list);
-        list.push_back({{"Sequence", {{"id", name}, {"type_id", type_id}}}});
-        add_special(m.add_eos, m.eos_id, type_id, list);
-    };
-    add_framed("A", 0, single);
-    add_framed("A", 0, pair);
-    add_framed("B", 1, pair);
-    if (tokens.empty()) return nullptr;
-    return {{"type", "TemplateProcessing"},
-            {"single", std::move(single)},
-            {"pair", std::move(pair)},
-            {"special_tokens", std::move(tokens)}};
+    return template_json(token(m.add_bos, m.bos_id), token(m.add_eos, m.eos_id));
 }
 
-ordered_json added_tokens(const SentencePieces& m) {
-    ordered_json list = ordered_json::array();
-    for (size_t id = 0; id < m.pieces.size(); ++id) {
-        const SentencePieces::Piece& p = m.pieces[id];
+std::vector<AddedTokenSpec> added_tokens(const SentencePieces& m) {
+    std::map<int64_t, AddedTokenSpec> tokens;
+    for (size_t i = 0; i < m.pieces.size(); ++i) {
+        const SentencePieces::Piece& p = m.pieces[i];
         const bool special = p.type == Type::Unknown || p.type == Type::Control;
-        if (!special && p.type != Type::UserDefined) continue;
-        list.push_back({{"id", id},
-                        {"content", p.text},
-                        {"single_word", false},
-                        {"lstrip", false},
-                        {"rstrip", false},
-                        {"normalized", false},
-                        {"special", special}});
+        const auto id = static_cast<int64_t>(i);
+        if (special || p.type == Type::UserDefined) tokens[id] = {id, p.text, special};
     }
+    for (const AddedTokenSpec& t : m.added) tokens[t.id] = t;
+    std::vector<AddedTokenSpec> list;
+    for (auto& [id, t] : tokens) list.push_back(std::move(t));
     return list;
 }
 
 }  // namespace
 
 std::string tokenizer_json(const SentencePieces& model) {
-    const Ids ids = check_pieces(model);
+    const PieceIds ids = check_pieces(model);
     std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)";
-    out += json_text(added_tokens(model));
+    out += json_text(added_tokens_json(added_tokens(model)));
     out += R"(,"normalizer":)" + json_text(normalizer(model));
     out += R"(,"pre_tokenizer":)" + (has_metaspace(model) ? json_text(metaspace(model)) : "null");
     out += R"(,"post_processor":)" + json_text(post_processor(model));

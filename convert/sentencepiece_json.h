@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "convert/added_tokens.h"
+
 namespace convert {
 
 struct SentencePieces {
@@ -33,6 +35,7 @@ struct SentencePieces {
     bool remove_extra_whitespaces = false;  ///< none at the ends, one between words
     bool legacy = true;                     ///< the dummy prefix also follows every special token
     std::string precompiled_charsmap;       ///< SentencePiece's normalization table; empty: none
+    std::vector<AddedTokenSpec> added;      ///< further tokens, or other flags for pieces
 };
 
 /// The text of a tokenizer.json. BPE's merges are derived from the scores: every way to cut a piece into two pieces, in

@@ -24,7 +24,7 @@ json parse_without_merges(std::string_view text) {
     }
 }
 
-class Ids {
+class TokenIdSet {
   public:
     void add(const std::string& token, const json& id) {
         ggmlx::require(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int32_t>::max(),
@@ -52,7 +52,7 @@ TokenizerInfo tokenizer_info(std::string_view tokenizer_json) {
         vocab = &root["model"]["vocab"];
     ggmlx::require(vocab && (vocab->is_object() || vocab->is_array()), ErrorKind::CorruptFile,
                    "tokenizer.json has no model.vocab");
-    Ids ids;
+    TokenIdSet ids;
     if (vocab->is_object())
         for (const auto& [token, id] : vocab->items()) ids.add(token, id);
     else

@@ -28,8 +28,10 @@ def status_of(case):
 
 
 def skip_reason(output):
-    """What GTEST_SKIP() << reason printed: the lines between the place of the skip and the summary of the test."""
+    """What GTEST_SKIP() << reason printed: the lines between the place of the skip and the summary of the test; of a
+    script, its line "skipped: reason"."""
     found = re.search(r"Skipped\n(.*?)\n*\[  SKIPPED \]", output, re.DOTALL)
+    found = found or re.search(r"^skipped: (.*)$", output, re.MULTILINE)
     return " ".join(found.group(1).split()) if found and found.group(1).strip() else "no reason given"
 
 

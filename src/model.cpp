@@ -42,25 +42,36 @@ std::optional<Tokenizer> read_tokenizer(const ggmlx::ModelFile& file) {
 
 }  // namespace
 
-Model::Model(ggmlx::ModelFile file) : file_(std::move(file)), config_(read_config(file_)) {
-    generation_ = with_path(file_, [&] {
-        return GenerationConfig::from_json(optional_document(file_, "generation_config.json"),
-                                           file_.document("config.json"));
+Model::Model(ggmlx::ModelFile file) : file_(std::move(file)), config_(read_config(*file_)) {
+    generation_ = with_path(*file_, [&] {
+        return GenerationConfig::from_json(optional_document(*file_, "generation_config.json"),
+                                           file_->document("config.json"));
     });
-    arch_ = with_path(file_, [&] { return &architecture(config_.architecture); });
-    weights_ = describe_weights(file_, arch_->tensors(config_));
-    tokenizer_ = read_tokenizer(file_);
+    arch_ = with_path(*file_, [&] { return &architecture(config_.architecture); });
+    weights_ = describe_weights(*file_, arch_->tensors(config_));
+    tokenizer_ = read_tokenizer(*file_);
     if (!tokenizer_) return;
     require(tokenizer_->n_vocab() <= config_.n_vocab, ErrorKind::CorruptFile,
-            "{}: the tokenizer has {} ids, but the embedding only {} rows", file_.path(), tokenizer_->n_vocab(),
+            "{}: the tokenizer has {} ids, but the embedding only {} rows", file_->path(), tokenizer_->n_vocab(),
             config_.n_vocab);
     for (TokenId id = 0; id < config_.n_vocab; ++id)
         if (!tokenizer_->has_token(id)) unused_ids_.push_back(id);
 }
 
+Model::Model(ModelConfig config, ggmlx::DType matrix_type) : config_(std::move(config)) {
+    arch_ = &architecture(config_.architecture);
+    weights_ = describe_weights(arch_->tensors(config_), matrix_type);
+}
+
+const ggmlx::ModelFile& Model::file() const {
+    require(file_.has_value(), ErrorKind::InvalidArgument, "this model is a shape without a file");
+    return *file_;
+}
+
 const Tokenizer& Model::tokenizer() const {
     require(tokenizer_.has_value(), ErrorKind::Unsupported,
-            "{}: the model has no tokenizer.json, so it reads token ids only; give them with --ids", file_.path());
+            "{}: the model has no tokenizer.json, so it reads token ids only; give them with --ids",
+            file_ ? file_->path() : "a shape");
     return *tokenizer_;
 }
 

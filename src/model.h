@@ -20,8 +20,13 @@ class Model {
     /// Throws io, corrupt_file or unsupported; messages name the file and what in it is wrong.
     static Model open(const std::string& path) { return Model(ggmlx::ModelFile::open(path)); }
     explicit Model(ggmlx::ModelFile file);
+    /// A model without weights of its own: what config.json describes, matrices in `matrix_type` (or its fallback where
+    /// rows do not suit). Engines fill it with random values. Throws as ModelConfig::from_json.
+    Model(ModelConfig config, ggmlx::DType matrix_type);
 
-    const ggmlx::ModelFile& file() const { return file_; }
+    bool has_file() const { return file_.has_value(); }
+    /// Throws invalid_argument for a model without one.
+    const ggmlx::ModelFile& file() const;
     const ModelConfig& config() const { return config_; }
     const GenerationConfig& generation() const { return generation_; }
     const Architecture& arch() const { return *arch_; }
@@ -37,7 +42,7 @@ class Model {
     bool is_eos(TokenId id) const;
 
   private:
-    ggmlx::ModelFile file_;
+    std::optional<ggmlx::ModelFile> file_;
     ModelConfig config_;
     GenerationConfig generation_;
     const Architecture* arch_ = nullptr;

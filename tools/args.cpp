@@ -199,6 +199,10 @@ void Args::flag(std::string_view names, bool& value, std::string_view help) {
     impl_->add(names, false, "", help, [&value](const std::string&) { value = true; });
 }
 
+void Args::foreign(std::string_view names, bool takes_value, bool& given) {
+    impl_->add(names, takes_value, "X", "", [&given](const std::string&) { given = true; })->group("")->envname("");
+}
+
 void Args::option(std::string_view names, std::string& value, std::string_view type, std::string_view help) {
     impl_->add(names, true, type, help, [&value](const std::string& text) { value = text; });
 }

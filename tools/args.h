@@ -55,6 +55,9 @@ class Args {
     void model(std::string& path, std::string_view what = "the model, a .ggmx file");
 
     void flag(std::string_view names, bool& value, std::string_view help);
+    /// An option of another program that means nothing here: accepted, not shown in --help; `given` tells whether it
+    /// was there.
+    void foreign(std::string_view names, bool takes_value, bool& given);
     void option(std::string_view names, std::string& value, std::string_view type, std::string_view help);
     /// Repeatable; each use appends.
     void option(std::string_view names, std::vector<std::string>& values, std::string_view type, std::string_view help);

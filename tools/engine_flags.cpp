@@ -66,18 +66,13 @@ void print_engine(const llm::Engine& engine, const Common& common) {
 }
 
 void ForeignFlags::add_to(Args& args) {
-    constexpr const char* kHelp = "accepted for llama.cpp's sake, without effect";
-    for (Switch& s : switches_) args.flag(s.names, s.given, kHelp);
-    for (Option& o : options_) args.option(o.names, o.value, "X", kHelp);
+    for (Flag& f : flags_) args.foreign(f.names, f.takes_value, f.given);
 }
 
 std::string ForeignFlags::warning() const {
     std::string given;
-    const auto add = [&](const char* names) { given += (given.empty() ? "" : ", ") + std::string(names); };
-    for (const Switch& s : switches_)
-        if (s.given) add(s.names);
-    for (const Option& o : options_)
-        if (!o.value.empty()) add(o.names);
+    for (const Flag& f : flags_)
+        if (f.given) given += (given.empty() ? "" : ", ") + std::string(f.names);
     return given.empty() ? "" : fmt::format("warning: without effect in this version: {}", given);
 }
 

@@ -38,22 +38,18 @@ class ForeignFlags {
     std::string warning() const;
 
   private:
-    struct Switch {
+    struct Flag {
         const char* names;
+        bool takes_value;
         bool given = false;
     };
-    struct Option {
-        const char* names;
-        std::string value = {};
-    };
-    std::vector<Switch> switches_{{"--no-warmup"},    {"--mmap"},  {"--no-mmap"},       {"--mlock"},
-                                  {"--swa-full"},     {"--jinja"}, {"-nr,--no-repack"}, {"-cb,--cont-batching"},
-                                  {"-cmoe,--cpu-moe"}};
-    std::vector<Option> options_{{"-sm,--split-mode"},
-                                 {"-fa,--flash-attn"},
-                                 {"-ngl,--n-gpu-layers,--gpu-layers"},
-                                 {"-ncmoe,--n-cpu-moe"},
-                                 {"-fit,--fit"}};
+    std::vector<Flag> flags_{{"--no-warmup", false},       {"--mmap", false},
+                             {"--no-mmap", false},         {"--mlock", false},
+                             {"--swa-full", false},        {"--jinja", false},
+                             {"-nr,--no-repack", false},   {"-cb,--cont-batching", false},
+                             {"-cmoe,--cpu-moe", false},   {"-sm,--split-mode", true},
+                             {"-fa,--flash-attn", true},   {"-ngl,--n-gpu-layers,--gpu-layers", true},
+                             {"-ncmoe,--n-cpu-moe", true}, {"-fit,--fit", true}};
 };
 
 /// Prints a note to stderr.

@@ -45,6 +45,10 @@ class Backend {
     /// True if kernels can read host memory in place: weights then stay in the mapped file.
     virtual bool reads_host_memory() const = 0;
 
+    /// Bytes a second at which the device reads its own memory with all it has, measured now on size_bytes of it: what
+    /// no kernel can beat. 0: unknown. Throws out_of_memory. Not while a step runs.
+    virtual double read_rate(size_t size_bytes) { return static_cast<void>(size_bytes), 0; }
+
     /// Runs every segment the source hands out, the calls of a segment one after the other; before asking for the next
     /// one the results of this one are in memory. Called once per step, always from this device's one driving thread,
     /// so a backend can hold its team of threads together for the whole step.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ggmlx/core/error.h"
+#include "src/session/random_weights.h"
 #include "src/session/session.h"
 
 namespace llm {
@@ -58,7 +59,10 @@ Engine::Engine(const Model& model, const EngineOptions& options)
     std::vector<ggmlx::Backend*> backends;
     for (const auto& d : devices_) backends.push_back(d.get());
     weights_ = std::make_unique<ggmlx::DeviceWeights>(blueprint_.tensors(), blueprint_.placement(), backends);
-    weights_->load(model.file(), options.progress);
+    if (model.has_file())
+        weights_->load(model.file(), options.progress);
+    else
+        weights_->load(random_weights());
     weights_->allocate_states();
     executor_ = std::make_unique<ggmlx::Executor>(*weights_);
     notes_ = program(blueprint_.largest()).plan().notes;
@@ -195,6 +199,12 @@ const DumpedTensor& Engine::dumped(std::string_view name) const {
     const auto it = dumped_.find(name);
     require(it != dumped_.end(), ErrorKind::InvalidArgument, "no value {} was kept by the last evaluation", name);
     return it->second;
+}
+
+double Engine::read_rate() const {
+    constexpr uint64_t kMost = uint64_t{2} << 30;
+    ggmlx::Backend& device = *devices_.front();
+    return device.read_rate(static_cast<size_t>(std::min(kMost, device.free_bytes() / 4)));
 }
 
 uint64_t Engine::workspace_bytes() const {

@@ -78,6 +78,10 @@ class Engine {
     const std::vector<std::string>& notes() const { return notes_; }
     /// Bytes of the arenas of all devices.
     uint64_t workspace_bytes() const;
+    /// Backend::read_rate of the device where everything goes that no rule moves, over memory larger than its caches.
+    double read_rate() const;
+    /// One line about that device.
+    std::string device_description() const { return devices_.front()->description(); }
 
   private:
     friend class Session;

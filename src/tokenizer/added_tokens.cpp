@@ -40,8 +40,8 @@ void check_against(const AddedToken& t, const Vocab& vocab) {
             vocab.token(t.id));
 }
 
-size_t before_white_space(std::string_view text, size_t end) {
-    while (end > 0) {
+size_t before_white_space(std::string_view text, size_t begin, size_t end) {
+    while (end > begin) {
         const CodePoint c = last_code_point(text.substr(0, end));
         if (!is_white_space(c.value)) break;
         end -= c.size;
@@ -86,11 +86,22 @@ AddedTokens::AddedTokens(const json& list, const Vocab& vocab, const Normalizer&
         if (!new_id && !new_content && tokens_[by_id_[t.id]].content == t.content) continue;  // listed twice
         require(new_id && new_content, ErrorKind::CorruptFile,
                 "tokenizer.json: added token '{}' with id {} contradicts another one", t.content, t.id);
-        t.decoded = t.normalized && normalizer ? normalizer(t.content) : t.content;
-        (t.normalized ? normalized_ : as_given_).add(t.decoded, static_cast<int32_t>(index));
+        require(t.content.size() <= kMaxContentBytes, ErrorKind::Unsupported,
+                "tokenizer.json: added token {} has {} bytes; more than {} are not supported", t.id, t.content.size(),
+                kMaxContentBytes);
+        NormalText normal{t.content};
+        if (t.normalized && normalizer) normalizer(normal);
+        t.decoded = std::move(normal.text);
+        require(!t.decoded.empty(), ErrorKind::Unsupported,
+                "tokenizer.json: added token '{}' that the normalizer takes away is not supported", t.content);
         id_end_ = std::max(id_end_, t.id + 1);
         tokens_.push_back(std::move(t));
     }
+    // Of two that are found by the same text, the special one comes first.
+    for (const bool special : {true, false})
+        for (size_t i = 0; i < tokens_.size(); ++i)
+            if (tokens_[i].special == special)
+                (tokens_[i].normalized ? normalized_ : as_given_).add(tokens_[i].decoded, static_cast<int32_t>(i));
 }
 
 const AddedToken* AddedTokens::by_id(TokenId id) const {
@@ -119,38 +130,42 @@ void AddedTokens::Trie::add(std::string_view text, int32_t token) {
     if (token_at[node] < 0) token_at[node] = token;
 }
 
-std::pair<int32_t, size_t> AddedTokens::Trie::longest(std::string_view text, size_t at) const {
-    std::pair<int32_t, size_t> best{-1, at};
+/// The longest token at `at` that counts there.
+AddedTokens::Match AddedTokens::longest(const Trie& trie, std::string_view text, size_t at, const Trust& trust) const {
+    Match best;
     uint32_t node = 0;
     for (size_t i = at; i < text.size(); ++i) {
-        const uint32_t* child = children.find(pair_key(node, static_cast<unsigned char>(text[i])));
+        const uint32_t* child = trie.children.find(pair_key(node, static_cast<unsigned char>(text[i])));
         if (!child) break;
         node = *child;
-        if (token_at[node] >= 0) best = {token_at[node], i + 1};
+        if (trie.token_at[node] < 0) continue;
+        const AddedToken& t = tokens_[static_cast<size_t>(trie.token_at[node])];
+        if (trust.covers(at, i + 1) || t.is_blank()) best = {&t, i + 1};
     }
     return best;
 }
 
-std::vector<Section> AddedTokens::find(std::string_view text, bool normalized, bool only_blank) const {
+std::vector<Section> AddedTokens::find(std::string_view text, bool normalized, const Trust& trust) const {
     const Trie& trie = normalized ? normalized_ : as_given_;
     std::vector<Section> sections;
-    size_t done = 0;
+    size_t done = 0, white_end = 0;  // white_end: where the last run of white space that was looked at ends
     for (size_t at = 0; at < text.size();) {
-        const auto [index, end] = trie.longest(text, at);
-        if (index < 0) {
+        const auto [token, end] = longest(trie, text, at, trust);
+        if (!token) {
             ++at;
             continue;
         }
-        const AddedToken& t = tokens_[static_cast<size_t>(index)];
-        const size_t begin = t.lstrip ? std::max(before_white_space(text, at), done) : at;
-        const bool counts = !(only_blank && !t.is_blank()) && !(t.single_word && inside_word(text, at, end));
+        const size_t begin = token->lstrip ? std::max(before_white_space(text, std::min(done, at), at), done) : at;
+        const bool counts = !(token->single_word && inside_word(text, at, end));
         at = end;
         if (!counts) continue;
-        if (begin > done) sections.push_back({text.substr(done, begin - done)});
-        sections.push_back({text.substr(begin, end - begin), t.id});
-        done = t.rstrip ? after_white_space(text, end) : end;
+        if (token->rstrip && end >= white_end) white_end = after_white_space(text, end);
+        const size_t stop = token->rstrip ? white_end : end;
+        if (begin > done) sections.push_back({{done, begin}});
+        if (begin < stop) sections.push_back({{begin, stop}, token->id});  // else the one before has taken it whole
+        done = stop;
     }
-    if (done < text.size()) sections.push_back({text.substr(done)});
+    if (done < text.size()) sections.push_back({{done, text.size()}});
     return sections;
 }
 

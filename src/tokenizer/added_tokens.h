@@ -2,6 +2,7 @@
 // Added tokens: strings that are found in the text before everything else, each with an id of its own (control tokens
 // of a chat, tool tags, runs of blanks).
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "src/tokenizer/flat_map.h"
 #include "src/tokenizer/normalizer.h"
+#include "src/tokenizer/trust.h"
 #include "src/tokenizer/vocab.h"
 
 namespace llm {
@@ -31,20 +33,24 @@ struct AddedToken {
 
 /// A stretch of text, or an added token in it.
 struct Section {
-    std::string_view text;
+    Stretch place;
     TokenId id = -1;  ///< of an added token; -1: plain text
 };
 
 class AddedTokens {
   public:
     AddedTokens() = default;
+    /// The longest content, in bytes: at every place of a text up to so many bytes are looked at.
+    static constexpr size_t kMaxContentBytes = 1024;
+
     /// From tokenizer.json's "added_tokens". Ids are those of the file, also where they leave gaps. Throws corrupt_file
-    /// for an id or a content that the vocabulary gives to another token.
+    /// for an id or a content that the vocabulary gives to another token, unsupported for a content that is too long or
+    /// that the normalizer takes away.
     AddedTokens(const nlohmann::json& list, const Vocab& vocab, const Normalizer& normalizer);
 
     /// Cuts a text at the added tokens: those found in the text as given, or those found in normalized text. Leftmost
-    /// first, then longest. only_blank: others are plain text.
-    std::vector<Section> find(std::string_view text, bool normalized, bool only_blank) const;
+    /// first, then longest. Tokens that do not lie in what is trusted are plain text, but for blank ones.
+    std::vector<Section> find(std::string_view text, bool normalized, const Trust& trust) const;
 
     const AddedToken* by_id(TokenId id) const;
     std::optional<TokenId> by_content(std::string_view content) const;
@@ -56,9 +62,13 @@ class AddedTokens {
         FlatMap<uint32_t> children;  // key: node and byte
         std::vector<int32_t> token_at{-1};
         void add(std::string_view text, int32_t token);
-        /// The longest string that text begins with at `at`: its token and end; token -1 if there is none.
-        std::pair<int32_t, size_t> longest(std::string_view text, size_t at) const;
     };
+    /// A token in a text.
+    struct Match {
+        const AddedToken* token = nullptr;  // null: none
+        size_t end = 0;
+    };
+    Match longest(const Trie& trie, std::string_view text, size_t at, const Trust& trust) const;
 
     std::vector<AddedToken> tokens_;
     std::unordered_map<TokenId, size_t> by_id_;

@@ -27,6 +27,7 @@ class Bpe : public TokenizerModel {
 
     std::unique_ptr<Encoder> encoder() const override;
     const Vocab& vocab() const override { return vocab_; }
+    TokenId unknown() const override { return options_.unknown; }
 
   private:
     class PieceEncoder;

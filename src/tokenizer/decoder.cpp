@@ -174,10 +174,10 @@ DecodeChain chain_of(Args&&... args) {
     return chain;
 }
 
-DecodeChain parse_sequence(const Fields& f) {
+DecodeChain parse_decoder_sequence(const Fields& f) {
     f.only({"type", "decoders"});
     DecodeChain chain;
-    for (const json& step : f.list("decoders"))
+    for (const json& step : f.constructs("decoders"))
         for (auto& parsed : parse_decoder(step)) chain.push_back(std::move(parsed));
     return chain;
 }
@@ -197,7 +197,7 @@ DecodeChain parse_decoder(const json& object) {
     if (object.is_null()) return chain_of<Spaced>();
     const Construct c(object, "decoder");
     const Fields& f = c.fields;
-    if (c.type == "Sequence") return parse_sequence(f);
+    if (c.type == "Sequence") return parse_decoder_sequence(f);
     if (c.type == "Strip") return parse_strip(f);
     if (c.type == "Metaspace") return chain_of<MetaspaceStep>(parse_metaspace(f));
     if (c.type == "Replace") {

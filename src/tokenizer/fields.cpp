@@ -43,6 +43,13 @@ const json& Fields::list(std::string_view key) const {
     return value;
 }
 
+const json& Fields::constructs(std::string_view key) const {
+    const json& value = list(key);
+    if (!std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_object(); }))
+        wrong(key, "a list of objects");
+    return value;
+}
+
 std::string Fields::text(std::string_view key) const {
     const json& value = at(key);
     if (!value.is_string()) wrong(key, "a string");

@@ -24,6 +24,7 @@ class Fields {
     // These throw corrupt_file, naming the key, if the value has another type, or is missing where no default is given.
     const nlohmann::json& at(std::string_view key) const;
     const nlohmann::json& list(std::string_view key) const;
+    const nlohmann::json& constructs(std::string_view key) const;  ///< a list of objects
     std::string text(std::string_view key) const;
     std::string text(std::string_view key, std::string_view if_missing) const;
     bool flag(std::string_view key) const;

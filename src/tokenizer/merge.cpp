@@ -74,7 +74,7 @@ void merge_short(const MergeTable& merges, std::vector<TokenId>& symbols) {
     }
 }
 
-void merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId>& symbols) {
+size_t merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId>& symbols) {
     constexpr TokenId kGone = -1;  // joined to the symbol before
     const auto n = static_cast<uint32_t>(symbols.size());
     std::vector<uint32_t> next(n), previous(n);
@@ -86,7 +86,9 @@ void merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId
         if (const Merge* m = find_merge(merges, symbols[i], symbols[next[i]])) queue.push({m->rank, i});
     };
     for (uint32_t i = 0; i + 1 < n; ++i) consider(i);
+    size_t n_candidates = 0;
     for (MergeQueue::Candidate c; queue.pop(c);) {
+        ++n_candidates;
         const uint32_t left = c.position, right = next[left];
         if (symbols[left] == kGone || right == n) continue;
         const Merge* m = find_merge(merges, symbols[left], symbols[right]);
@@ -101,6 +103,7 @@ void merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId
         if (previous[left] < n) consider(previous[left]);
     }
     symbols.erase(std::remove(symbols.begin(), symbols.end(), kGone), symbols.end());
+    return n_candidates;
 }
 
 }  // namespace llm

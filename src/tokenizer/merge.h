@@ -54,7 +54,8 @@ class MergeQueue {
 /// Joins the symbols in place, by looking at all of them for every merge: best for a few dozen.
 void merge_short(const MergeTable& merges, std::vector<TokenId>& symbols);
 
-/// The same result in O(n log n) for any number. The queue must be empty, and is left so.
-void merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId>& symbols);
+/// The same result in O(n log n) for any number. The queue must be empty, and is left so. Returns how many candidates
+/// it looked at: less than three for every symbol.
+size_t merge_long(const MergeTable& merges, MergeQueue& queue, std::vector<TokenId>& symbols);
 
 }  // namespace llm

@@ -24,10 +24,12 @@ class TokenizerModel {
     virtual ~TokenizerModel() = default;
     virtual std::unique_ptr<Encoder> encoder() const = 0;
     virtual const Vocab& vocab() const = 0;
+    /// The token for what the vocabulary cannot spell; -1: there is none.
+    virtual TokenId unknown() const = 0;
 };
 
 /// From tokenizer.json's "model"; takes vocabulary and merges out of the file. Throws unsupported for a type that is
-/// not BPE.
+/// neither BPE nor Unigram.
 std::unique_ptr<const TokenizerModel> parse_model(TokenizerFile& file);
 
 }  // namespace llm

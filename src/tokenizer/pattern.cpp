@@ -32,7 +32,8 @@ using MatchData = std::unique_ptr<pcre2_match_data, Freed<pcre2_match_data_free>
 using JitStack = std::unique_ptr<pcre2_jit_stack, Freed<pcre2_jit_stack_free>>;
 
 // A greedy run that gives back its characters one by one counts a step for each, so the limit grows with the text.
-constexpr uint64_t kStepsPerByte = 64, kMinSteps = 10'000'000;
+constexpr uint64_t kStepsPerByte = 64, kMinSteps = 200'000;
+constexpr size_t kMaxExpressionBytes = size_t{64} << 10;
 constexpr size_t kJitStackBytes = size_t{64} << 20;
 constexpr uint32_t kHeapKiB = 1u << 20;
 
@@ -46,6 +47,7 @@ Code compile(const std::string& pattern, std::string_view original) {
     const CompileContext context(pcre2_compile_context_create(nullptr));
     if (!context) throw std::bad_alloc();
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+    pcre2_set_max_pattern_length(context.get(), kMaxExpressionBytes);
     int error = 0;
     PCRE2_SIZE offset = 0;
     Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
@@ -153,7 +155,15 @@ bool Pattern::Finder::State::next(std::string_view text, size_t from, Range& fou
 
 std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content) {
     std::vector<Range> matches;
+    return replace_all(text, pattern, content, matches);
+}
+
+std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content,
+                        std::vector<Range>& matches) {
+    matches.clear();
     Pattern::Finder(pattern).find_all(text, matches);
+    require(text.size() + matches.size() * content.size() < kMaxTextBytes, ErrorKind::InvalidArgument,
+            "a text is too long to tokenize (2 GiB)");
     std::string out;
     out.reserve(text.size() + matches.size() * content.size());
     size_t done = 0;

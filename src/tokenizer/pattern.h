@@ -50,6 +50,9 @@ class Pattern {
 
 /// text with every match replaced by content, literally.
 std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content);
+/// The same; matches: the places in text that were replaced.
+std::string replace_all(std::string_view text, const Pattern& pattern, std::string_view content,
+                        std::vector<Range>& matches);
 
 class Fields;
 /// The field "pattern" of Split and Replace: {"String": …} or {"Regex": …}.

@@ -47,10 +47,10 @@ SpecialFrame parse_template(const Fields& f) {
     return frame;
 }
 
-SpecialFrame parse_sequence(const Fields& f) {
+SpecialFrame parse_processor_sequence(const Fields& f) {
     f.only({"type", "processors"});
     SpecialFrame frame;
-    for (const json& step : f.list("processors")) {
+    for (const json& step : f.constructs("processors")) {
         const SpecialFrame outer = parse_post_processor(step);
         frame.before.insert(frame.before.begin(), outer.before.begin(), outer.before.end());
         frame.after.insert(frame.after.end(), outer.after.begin(), outer.after.end());
@@ -63,7 +63,7 @@ SpecialFrame parse_sequence(const Fields& f) {
 SpecialFrame parse_post_processor(const json& object) {
     if (object.is_null()) return {};
     const Construct c(object, "post_processor");
-    if (c.type == "Sequence") return parse_sequence(c.fields);
+    if (c.type == "Sequence") return parse_processor_sequence(c.fields);
     if (c.type == "TemplateProcessing") return parse_template(c.fields);
     if (c.type == "ByteLevel") {  // trims offsets, which are not kept here
         c.fields.only({"type", "add_prefix_space", "trim_offsets", "use_regex"});

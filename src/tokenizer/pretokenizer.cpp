@@ -30,7 +30,7 @@ void split_at(Pieces& p, const Pattern& pattern, SplitBehavior behavior, bool in
 PreTokenizer sequence_step(const Fields& fields) {
     fields.only({"type", "pretokenizers"});
     std::vector<PreTokenizer> steps;
-    for (const json& step : fields.list("pretokenizers")) steps.push_back(parse_pre_tokenizer(step));
+    for (const json& step : fields.constructs("pretokenizers")) steps.push_back(parse_pre_tokenizer(step));
     return [steps](Pieces& p) {
         for (const PreTokenizer& step : steps) step(p);
     };

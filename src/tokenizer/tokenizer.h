@@ -26,7 +26,7 @@ class Tokenizer {
         bool add_special = true;  ///< apply the post-processor (BOS, EOS)
         /// Added tokens written in the text become their ids. False: they are plain text, whether they are marked
         /// special or not (DeepSeek's <｜User｜> and Qwen's <tool_call> are not); only those of white space alone still
-        /// count.
+        /// count. The model itself then makes no special token of plain text either.
         bool parse_special = true;
     };
     /// Ids of a text, in time linear in its length (n log n where the model joins one long word). Invalid UTF-8 is
@@ -34,6 +34,17 @@ class Tokenizer {
     /// and more, unsupported when the tokenizer's own regular expression explodes.
     std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
     std::vector<TokenId> encode(std::string_view text) const { return encode(text, EncodeOptions{}); }
+
+    /// A part of a text, with a rule of its own for added tokens.
+    struct Segment {
+        std::string_view text;
+        bool parse_special = true;  ///< as in EncodeOptions
+    };
+    /// Ids of the segments' texts put together: normalized, cut into pieces and encoded as one text, so the borders
+    /// leave no trace. Only which added tokens count differs: one counts if it lies whole in segments with
+    /// parse_special (neighbours count as one). For prompts: what a chat template wrote is parsed, what a user or a
+    /// tool wrote is not.
+    std::vector<TokenId> encode_segments(std::span<const Segment> segments, bool add_special = true) const;
     /// As Hugging Face's decode: ill-formed UTF-8 becomes U+FFFD, one for each maximal subpart. Ids without a token
     /// give nothing. One difference, for byte tokens ("<0xE4>") that do not form UTF-8: characters among them are kept,
     /// where Hugging Face turns every byte of the run into U+FFFD; else no character could be streamed before the run

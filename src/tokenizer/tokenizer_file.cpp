@@ -41,16 +41,23 @@ class Handler : public json::json_sax_t {
 
     bool null() override { return plain(nullptr); }
     bool boolean(bool v) override { return plain(v); }
-    bool number_integer(int64_t v) override { return state_ == State::Vocab ? token_id(v) : plain(v); }
+    bool number_integer(int64_t v) override {
+        if (state_ == State::ScorePair) return score(static_cast<double>(v));
+        return state_ == State::Vocab ? token_id(v) : plain(v);
+    }
     bool number_unsigned(uint64_t v) override {
+        if (state_ == State::ScorePair) return score(static_cast<double>(v));
         if (state_ == State::Vocab) return token_id(v > INT64_MAX ? INT64_MAX : static_cast<int64_t>(v));
         return plain(v);
     }
-    bool number_float(double v, const std::string&) override { return plain(v); }
+    bool number_float(double v, const std::string&) override {
+        return state_ == State::ScorePair ? score(v) : plain(v);
+    }
     bool binary(binary_t&) override { return plain(nullptr); }
     bool string(std::string& v) override {
         if (state_ == State::Merges) return merge_text(v);
         if (state_ == State::MergePair) return merge_side(v);
+        if (state_ == State::ScorePair) return scored_text(v);
         return plain(v);
     }
 
@@ -82,6 +89,9 @@ class Handler : public json::json_sax_t {
         } else if (state_ == State::Merges) {
             state_ = State::MergePair;
             sides_.clear();
+        } else if (state_ == State::Scores) {
+            state_ = State::ScorePair;
+            pair_ = {};
         } else {
             require_tree("a list");
             if (state_ == State::Tree) tree_.open(json::array());
@@ -91,6 +101,8 @@ class Handler : public json::json_sax_t {
     bool end_array() override {
         if (state_ == State::MergePair)
             end_pair();
+        else if (state_ == State::ScorePair)
+            end_scored();
         else if (depth_ == 3 && state_ != State::Tree)
             state_ = State::Tree;
         else if (state_ == State::Tree)
@@ -114,19 +126,20 @@ class Handler : public json::json_sax_t {
     }
 
   private:
-    enum class State { Tree, Vocab, Scores, Merges, MergePair };
+    enum class State { Tree, Vocab, Scores, ScorePair, Merges, MergePair };
 
     void enter() { require(++depth_ <= kMaxDepth, ErrorKind::CorruptFile, "tokenizer.json: nested too deeply"); }
     void leave() { --depth_; }
 
     void require_tree(std::string_view what) const {
-        require(state_ == State::Tree || state_ == State::Scores, ErrorKind::CorruptFile,
-                "tokenizer.json: {} inside model.{}", what, state_ == State::Vocab ? "vocab" : "merges");
+        const bool in_merges = state_ == State::Merges || state_ == State::MergePair;
+        require(state_ == State::Tree, ErrorKind::CorruptFile, "tokenizer.json: {} inside model.{}", what,
+                in_merges ? "merges" : "vocab");
     }
     template <class T>
     bool plain(T&& v) {
         require_tree("an unexpected value");
-        if (state_ == State::Tree) tree_.value(json(std::forward<T>(v)));
+        tree_.value(json(std::forward<T>(v)));
         return true;
     }
     TokenizerFile::Span keep(std::string_view s) {
@@ -157,6 +170,26 @@ class Handler : public json::json_sax_t {
         state_ = State::Merges;
     }
 
+    bool scored_text(std::string_view s) {
+        require(pair_.n_values++ == 0, ErrorKind::CorruptFile, "tokenizer.json: the score of token {} is a string",
+                file_.scored.size());
+        pair_.token.text = {file_.vocab_arena.size(), s.size()};
+        file_.vocab_arena += s;
+        return true;
+    }
+    bool score(double v) {
+        require(pair_.n_values++ == 1, ErrorKind::CorruptFile, "tokenizer.json: token {} is a number",
+                file_.scored.size());
+        pair_.token.score = v;
+        return true;
+    }
+    void end_scored() {
+        require(pair_.n_values == 2, ErrorKind::CorruptFile, "tokenizer.json: token {} is not [token, score]",
+                file_.scored.size());
+        file_.scored.push_back(pair_.token);
+        state_ = State::Scores;
+    }
+
     TokenizerFile& file_;
     TreeBuilder tree_;
     State state_ = State::Tree;
@@ -165,6 +198,11 @@ class Handler : public json::json_sax_t {
     std::string key_;          // the last key at depth 2
     size_t token_offset_ = 0;  // of the vocabulary's last key
     std::vector<TokenizerFile::Span> sides_;
+    /// A [token, score] of which so many values have come.
+    struct {
+        TokenizerFile::Scored token;
+        int n_values = 0;
+    } pair_;
 };
 
 }  // namespace

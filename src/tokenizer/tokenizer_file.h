@@ -13,9 +13,13 @@
 namespace llm {
 
 struct TokenizerFile {
-    /// A piece of merge_arena.
+    /// A piece of merge_arena, or of vocab_arena in Scored.
     struct Span {
         size_t offset = 0, size = 0;
+    };
+    struct Scored {
+        Span text;
+        double score = 0;
     };
     struct Merge {
         Span left, right;
@@ -26,7 +30,8 @@ struct TokenizerFile {
     std::string merge_arena;          ///< and of the merges
     std::vector<Vocab::Entry> vocab;  ///< model.vocab, where it is an object of ids
     std::vector<Merge> merges;        ///< model.merges, written as "a b" or as ["a", "b"]
-    bool has_scores = false;          ///< model.vocab is a list of [token, score]
+    std::vector<Scored> scored;       ///< model.vocab, where it is a list of [token, score]
+    bool has_scores = false;          ///< it is such a list
 
     std::string_view text(Span s) const { return std::string_view(merge_arena).substr(s.offset, s.size); }
 

@@ -130,6 +130,23 @@ bool is_word(char32_t c) {
            c == 0x200C || c == 0x200D || is_letter_symbol(c);
 }
 
+size_t grapheme_size(std::string_view text) {
+    CodePoint c = code_point_at(text, 0);
+    size_t end = c.size;
+    utf8proc_int32_t state = 0;
+    while (end < text.size()) {
+        const CodePoint next = code_point_at(text, end);
+        const bool both_ascii = c.value < 0x80 && next.value < 0x80;
+        if (both_ascii && !(c.value == '\r' && next.value == '\n')) break;
+        if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(c.value),
+                                             static_cast<utf8proc_int32_t>(next.value), &state))
+            break;
+        end += next.size;
+        c = next;
+    }
+    return end;
+}
+
 std::string to_lower(std::string_view text) {
     std::string out;
     out.reserve(text.size());

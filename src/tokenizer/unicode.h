@@ -13,6 +13,9 @@ bool is_punctuation(char32_t c);  ///< general category P* in Unicode 8, or one 
 /// What a word is made of (UTS 18): Alphabetic, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t c);
 
+/// Bytes of the first extended grapheme cluster (UAX 29) of a text that is valid UTF-8 and not empty.
+size_t grapheme_size(std::string_view text);
+
 /// Lower case of every character by itself (no context: a final sigma stays a plain one).
 std::string to_lower(std::string_view text);
 

@@ -15,7 +15,7 @@ uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::has
 using ggmlx::ErrorKind;
 using ggmlx::require;
 
-Vocab::Vocab(std::string arena, const std::vector<Entry>& entries) : arena_(std::move(arena)) {
+Vocab::Vocab(std::string arena, const std::vector<Entry>& entries, Repeated repeated) : arena_(std::move(arena)) {
     require(arena_.size() < kNone, ErrorKind::Unsupported, "tokenizer.json: the vocabulary takes more than 4 GiB");
     int64_t largest = -1;
     for (const Entry& e : entries) {
@@ -34,8 +34,8 @@ Vocab::Vocab(std::string arena, const std::vector<Entry>& entries) : arena_(std:
         span = {static_cast<uint32_t>(e.offset), static_cast<uint32_t>(e.size)};
         const uint32_t hash = hash_of(token);
         Slot& slot = slots_[find_slot(token, hash)];
-        require(slot.id < 0, ErrorKind::CorruptFile, "tokenizer.json: token '{}' is listed twice, as {} and {}", token,
-                slot.id, e.id);
+        require(slot.id < 0 || repeated == Repeated::LastCounts, ErrorKind::CorruptFile,
+                "tokenizer.json: token '{}' is listed twice, as {} and {}", token, slot.id, e.id);
         slot = {hash, static_cast<TokenId>(e.id)};
     }
 }

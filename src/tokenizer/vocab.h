@@ -22,9 +22,10 @@ class Vocab {
         int64_t id = 0;
     };
     Vocab() = default;
-    /// arena holds the spellings. Throws corrupt_file for an id outside [0, kMaxTokenId] and for an id or a spelling
-    /// that comes twice.
-    Vocab(std::string arena, const std::vector<Entry>& entries);
+    enum class Repeated { Error, LastCounts };  ///< what a spelling is that comes twice
+    /// arena holds the spellings. Throws corrupt_file for an id outside [0, kMaxTokenId] and for an id that comes
+    /// twice.
+    Vocab(std::string arena, const std::vector<Entry>& entries, Repeated repeated = Repeated::Error);
 
     std::optional<TokenId> find(std::string_view token) const;
     /// Spelling of an id; empty if it has none.

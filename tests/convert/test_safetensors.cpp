@@ -41,7 +41,9 @@ struct BadFile {
 
 /// Cases SF02 to SF17: an 8-byte length, JSON, zeros as data, and a word that the error must hold.
 std::vector<BadFile> bad_files() {
-    auto made = [](const std::string& json, size_t n_data) { return raw_safetensors(json, std::string(n_data, '\0')); };
+    auto made = [](const std::string& header, size_t n_data) {
+        return raw_safetensors(header, std::string(n_data, '\0'));
+    };
     const std::string deep = std::string(100000, '[') + std::string(100000, ']');
     return {
         {"SF02 empty file", "", "0 bytes"},
@@ -92,7 +94,7 @@ TEST(Safetensors, RefusesEveryBadFile) {
 }
 
 TEST(Safetensors, RefusesHeadersThatSayTooLittleOrTooMuch) {
-    for (const char* json :
+    for (const char* header :
          {R"({"t":{"dtype":"F32","shape":[2]}})", R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0]}})",
           R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})",
           R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8,16]}})",
@@ -104,7 +106,7 @@ TEST(Safetensors, RefusesHeadersThatSayTooLittleOrTooMuch) {
           R"({"t":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]}})", R"({"t":[]})", R"({"t":3})",
           R"([])", R"("t")", R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} {})",
           R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})", R"({"t":null})"})
-        EXPECT_THROW(parse(raw_safetensors(json, std::string(8, '\0'))), ggmlx::Error) << json;
+        EXPECT_THROW(parse(raw_safetensors(header, std::string(8, '\0'))), ggmlx::Error) << header;
 }
 
 TEST(Safetensors, RefusesAHeaderCutAtEveryByte) {

@@ -1,5 +1,7 @@
 // Models imported from GGUF files compute what the Hugging Face checkpoints they were made from compute.
 
+#include <nlohmann/json.hpp>
+
 #include "support.h"
 
 namespace e2e {
@@ -8,7 +10,7 @@ namespace {
 class GgufModel : public testing::TestWithParam<std::string> {};
 
 // As in test_architectures.cpp: two float32 computations with sums in different order.
-constexpr float kTolerance = 1e-4f;
+constexpr float kImportTolerance = 1e-4f;
 
 TEST_P(GgufModel, GivesTheLogitsOfTheOriginalCheckpoint) {
     const std::string checkpoint = "fixtures/" + GetParam();
@@ -22,7 +24,7 @@ TEST_P(GgufModel, GivesTheLogitsOfTheOriginalCheckpoint) {
         options.max_outputs = static_cast<int64_t>(expected.size()) / model.config().n_vocab;
         const auto logits = prompt_logits(model, options, ids, options.max_outputs);
         EXPECT_TRUE(same_bits(logits, prompt_logits(original, options, ids, options.max_outputs))) << prompt;
-        EXPECT_LE(max_difference(logits, expected), kTolerance) << prompt;
+        EXPECT_LE(max_difference(logits, expected), kImportTolerance) << prompt;
     }
 }
 
@@ -43,6 +45,19 @@ TEST(GgufProgram, ConvertsAndSaysWhatItNeeds) {
     EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
     EXPECT_NE(allowed.out.find("quantized a second time: blk.0.attn_q.weight (q8_0 -> q4_0)"), std::string::npos);
     EXPECT_EQ(run_program({"verify", out}).exit_code, 0);
+}
+
+TEST(GgufProgram, PlansAGgufFileAsItWouldBeStored) {
+    const TempFolder folder;
+    const std::string source = data_path("gguf/llama_quantized.gguf"), out = folder.file("m.ggmx");
+    ASSERT_EQ(run_program({"convert", source, "-o", out}).exit_code, 0);
+    const auto before = run_program({"plan", source, "--json"}), after = run_program({"plan", out, "--json"});
+    ASSERT_EQ(before.exit_code, 0) << before.err;
+    const auto bytes = [](const std::string& text) {
+        return nlohmann::json::parse(text).at("devices").at(0).at("dense_bytes").get<int64_t>();
+    };
+    EXPECT_GT(bytes(before.out), 0);
+    EXPECT_EQ(bytes(before.out), bytes(after.out));
 }
 
 }  // namespace

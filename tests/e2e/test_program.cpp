@@ -141,6 +141,43 @@ TEST_F(Program, TokenizesFromAModelAFolderOrATokenizerFile) {
     EXPECT_EQ(json::parse(r.out), expected["tokenizer_cases"][1]["ids"]) << r.out;
 }
 
+TEST_F(Program, TokenizesLinesOfJsonBothWays) {
+    const std::string source = data_path("stories260k/tokenizer.json");
+    const auto lines = run_program({"tokenize", source, "--jsonl"}, "\"Zoo\"\n\"\"\n\"a\\nb \\u00e9\"\n");
+    EXPECT_EQ(lines.exit_code, 0) << lines.err;
+    const auto back = run_program({"tokenize", source, "--jsonl", "--decode", "--no-special"}, lines.out);
+    EXPECT_EQ(back.out, "\"Zoo\"\n\"\"\n\"a\\nb é\"\n") << back.err;
+    const auto pieces = run_program({"tokenize", source, "--jsonl", "--json", "--no-special"}, "\"Zoo\"\n");
+    const json one = json::parse(pieces.out);
+    EXPECT_EQ(one["ids"].size(), one["pieces"].size());
+    EXPECT_NE(one["ids"][0], 1) << "no BOS";
+    expect_error({"tokenize", source, "--jsonl", "text"}, 2, "only one");
+    const auto wrong = run_program({"tokenize", source, "--jsonl"}, "\"a\"\n{}\n");
+    EXPECT_EQ(wrong.exit_code, 1);
+    EXPECT_NE(wrong.err.find("line 2"), std::string::npos) << wrong.err;
+    EXPECT_NE(run_program({"tokenize", source, "--jsonl"}, "\"a\n").err.find("line 1"), std::string::npos);
+    EXPECT_NE(run_program({"tokenize", source, "--jsonl", "--decode"}, "[1, -2]\n").err.find("-2"), std::string::npos);
+}
+
+TEST_F(Program, DecodesIds) {
+    const std::string source = data_path("stories260k/tokenizer.json");
+    const auto ids = run_program({"tokenize", source, "Once upon a time", "--ids-only"}).out;
+    EXPECT_EQ(run_program({"tokenize", source, "--decode", ids, "--no-special"}).out, "Once upon a time\n");
+    EXPECT_EQ(run_program({"tokenize", source, "--decode"}, ids).out, "<s> Once upon a time\n");
+    const std::string bare = ids.substr(1, ids.size() - 3);  // without brackets and line break
+    EXPECT_EQ(parse(run_program({"tokenize", source, "--decode", "--json", "--no-special"}, bare))["text"],
+              "Once upon a time");
+    expect_error({"tokenize", source, "--decode", "one two"}, 1, "not valid JSON");
+}
+
+TEST_F(Program, TokenizesFromASentencePieceModel) {
+    const std::string model = data_path("tokenizers/sp_bpe.model");
+    const json r = parse(run_program({"tokenize", model, "x = 10", "--json"}));
+    EXPECT_EQ(r["pieces"][0], "<s>");
+    expect_error({"tokenize", data_path("tokenizers/corpus.json"), "x"}, 1, "tokenizer.json");
+    expect_error({"tokenize", data_path("fixtures/llama"), "x"}, 1, "no tokenizer");
+}
+
 TEST_F(Program, ListsDevices) {
     const json devices = parse(run_program({"devices", "--json"}));
     ASSERT_EQ(devices.size(), 3u);

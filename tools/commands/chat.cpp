@@ -1,20 +1,13 @@
-// ggmlx chat: a conversation in the terminal. The text so far is continued as it stands: what the user types is
-// appended to it and the model goes on from there.
+// ggmlx chat: a conversation in the terminal, or through a pipe.
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <fstream>
+#include <unistd.h>
 
 #include "ggmlx/core/error.h"
-#include "src/session/generate.h"
-#include "src/session/transcript.h"
+#include "tools/chat/chat.h"
+#include "tools/chat/message_reader.h"
+#include "tools/chat/template_flags.h"
 #include "tools/commands/commands.h"
 #include "tools/engine_flags.h"
-#include "tools/interrupt.h"
-#include "tools/json_text.h"
-#include "tools/line_reader.h"
 #include "tools/model_path.h"
 #include "tools/sampling_flags.h"
 #include "tools/text_input.h"
@@ -22,16 +15,10 @@
 namespace cli {
 namespace {
 
-constexpr const char* kHelp =
-    "/help         this text\n"
-    "/reset        forget the conversation\n"
-    "/save FILE    write the conversation to a file\n"
-    "/load FILE    go on with a saved one\n"
-    "/exit         leave, as does Ctrl-D\n"
-    "Ctrl-C stops an answer; at the prompt, twice leaves.";
-
 struct ChatFlags {
-    std::string model;
+    std::string model, system, system_file, prompt, color = "auto";
+    bool single_turn = false, multiline = false, timings = false;
+    TemplateFlags chat_template;
     EngineFlags engine;
     SamplingFlags sampling;
     ForeignFlags foreign;
@@ -40,11 +27,21 @@ struct ChatFlags {
 
 bool parse_chat(std::span<const std::string> arguments, ChatFlags& flags) {
     Args args("chat",
-              "A conversation in the terminal. What you type is appended to the text so far and the model goes on from "
-              "there. /help lists what else can be typed.",
+              "A conversation. Messages are rendered by the model's chat template; a model without one continues the "
+              "text so far. /help lists what can be typed besides messages. Each line of a pipe is a message.",
               "  ggmlx chat model.ggmx\n"
-              "  printf 'Once upon a time\\n' | ggmlx chat model.ggmx --temp 0 -n 50\n");
+              "  ggmlx chat model.ggmx -sys \"Answer in one word.\" --temp 0\n"
+              "  ggmlx chat model.ggmx -p \"What is the capital of France?\" -st\n"
+              "  printf 'Hello!\\nAnd now in French.\\n' | ggmlx chat model.ggmx\n");
     args.model(flags.model);
+    args.option("-sys,--system-prompt", flags.system, "TEXT", "the system prompt");
+    args.option("-sysf,--system-prompt-file", flags.system_file, "FILE", "the system prompt from a file");
+    args.option("-p,--prompt", flags.prompt, "TEXT", "the first message");
+    args.flag("-st,--single-turn", flags.single_turn, "leave after one answer");
+    args.flag("-mli,--multiline-input", flags.multiline, "a message ends with an empty line");
+    args.flag("--show-timings", flags.timings, "tokens per second after each answer; also -v");
+    args.choice("--color", flags.color, {"auto", "on", "off"}, "colours (auto: on a terminal, unless NO_COLOR is set)");
+    flags.chat_template.add_to(args);
     add_sampling_flags(args, flags.sampling);
     add_engine_flags(args, flags.engine);
     flags.foreign.add_to(args);
@@ -52,111 +49,41 @@ bool parse_chat(std::span<const std::string> arguments, ChatFlags& flags) {
     return args.parse(arguments);
 }
 
-/// One conversation; `ids_` is the whole text so far, of which the session may lack the last token.
-class Chat {
-  public:
-    Chat(const llm::Model& model, llm::Engine& engine, llm::GenerateOptions options, const Common& common)
-        : model_(model), session_(engine), options_(std::move(options)), common_(common) {}
+std::string system_prompt(const ChatFlags& flags) {
+    if (!flags.system.empty() && !flags.system_file.empty()) throw UsageError("give one of -sys and -sysf, not both");
+    return flags.system_file.empty() ? flags.system : read_text(flags.system_file);
+}
 
-    void loop();
-
-  private:
-    const llm::Model& model_;
-    llm::Session session_;
-    llm::GenerateOptions options_;
-    const Common& common_;
-    std::vector<llm::TokenId> ids_;
-    Interrupt interrupt_;
-
-    void answer(const std::string& text);
-    /// False to leave.
-    bool command(const std::string& line);
-    void save(const std::string& path) const;
-    void load(const std::string& path);
-};
-
-void Chat::answer(const std::string& text) {
-    const size_t before = ids_.size();
-    const auto added = model_.tokenizer().encode(text, {.add_special = ids_.empty(), .parse_special = false});
-    ids_.insert(ids_.end(), added.begin(), added.end());
+/// Returns false to leave.
+bool take(Chat& chat, const std::string& text) {
     try {
-        const auto kept = static_cast<size_t>(session_.keep_common_prefix(ids_));
-        const auto result =
-            llm::generate(session_, std::span(ids_).subspan(kept), options_, [&](std::string_view piece) {
-                std::fwrite(piece.data(), 1, piece.size(), stdout);
-                std::fflush(stdout);
-                return !interrupt_.requested() && !std::ferror(stdout);
-            });
-        ids_.insert(ids_.end(), result.ids.begin(), result.ids.end());
-        fmt::print("\n");
-        if (common_.verbose) note(timing_line(result.timings));
-        if (result.stop_reason == "context") note("the context is full: /reset starts anew");
-    } catch (const ggmlx::Error&) {
-        ids_.resize(before);
-        throw;
-    }
-}
-
-void Chat::save(const std::string& path) const {
-    std::ofstream file(path, std::ios::binary);
-    file << llm::save_transcript(model_, ids_);
-    file.close();
-    ggmlx::require(file.good(), ggmlx::ErrorKind::Io, "{}: cannot write it", path);
-    note(fmt::format("saved {} tokens to {}", ids_.size(), path));
-}
-
-void Chat::load(const std::string& path) {
-    ids_ = llm::load_transcript(model_, read_text(path));
-    fmt::print("{}\n", model_.tokenizer().decode(ids_));
-}
-
-bool Chat::command(const std::string& line) {
-    const size_t space = line.find(' ');
-    const std::string name = line.substr(0, space);
-    const size_t start = line.find_first_not_of(' ', std::min(space, line.size()));
-    const std::string argument = start == line.npos ? "" : line.substr(start);
-    if (name == "/exit" || name == "/quit") return false;
-    if (name == "/help") {
-        note(kHelp);
-    } else if (name == "/reset") {
-        ids_.clear();
-    } else if ((name == "/save" || name == "/load") && argument.empty()) {
-        note(fmt::format("{} needs a file name", name));
-    } else if (name == "/save") {
-        save(argument);
-    } else if (name == "/load") {
-        load(argument);
-    } else {
-        note(fmt::format("there is no {}; /help lists what there is", name));
+        if (text.starts_with('/')) return chat.command(text) == Chat::Next::Read;
+        chat.say(text);
+    } catch (const ggmlx::Error& e) {
+        if (!stdin_is_terminal()) throw;  // a script should notice
+        note(std::string("error: ") + e.what());
+    } catch (const UsageError& e) {
+        if (!stdin_is_terminal()) throw;
+        note(e.what());
     }
     return true;
 }
 
-void Chat::loop() {
-    LineReader reader;
+void converse(Chat& chat, const ChatFlags& flags, const Style& style) {
+    LineReader lines(history_path());
+    MessageReader messages(lines, style.prompt("> "), flags.multiline);
     bool interrupted_before = false;
     while (true) {
-        interrupt_.clear();
-        const LineReader::Line line = reader.read("> ");
+        chat.interrupt().clear();
+        const LineReader::Line line = messages.read(lines.can_edit() ? chat.take_edit() : "");
         if (line.kind == LineReader::Line::Kind::End) return;
-        if (line.kind == LineReader::Line::Kind::Interrupted) {
-            if (interrupted_before) return;
-            interrupted_before = true;
-            note("\nCtrl-C again, or Ctrl-D, leaves");
-            continue;
-        }
-        interrupted_before = false;
+        const bool interrupted = line.kind == LineReader::Line::Kind::Interrupted;
+        if (interrupted && interrupted_before) return;
+        if (interrupted) note("\nCtrl-C again, or Ctrl-D, leaves");
+        interrupted_before = interrupted;
         if (line.text.empty()) continue;
-        try {
-            if (line.text[0] != '/') {
-                answer(line.text);
-            } else if (!command(line.text)) {
-                return;
-            }
-        } catch (const ggmlx::Error& e) {
-            if (!stdin_is_terminal()) throw;  // a script should notice
-            note(fmt::format("error: {}", e.what()));
-        }
+        if (!take(chat, line.text)) return;
+        if (flags.single_turn && !line.text.starts_with('/')) return;
     }
 }
 
@@ -166,12 +93,26 @@ int run_chat(std::span<const std::string> arguments) {
     ChatFlags flags;
     if (!parse_chat(arguments, flags)) return 0;
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
+    const std::string system = system_prompt(flags);
     const llm::Model model(open_model(flags.model));
-    const auto options = generate_options(flags.sampling, model.generation(), false);
+    const auto format = flags.chat_template.format(model);
+    llm::Conversation conversation(model.tokenizer(), format, flags.chat_template.template_variables());
+    if (!system.empty()) conversation.set_system(system);
+    const ChatSettings settings{generate_options(flags.sampling, model.generation(), false),
+                                flags.timings || flags.common.verbose};
     llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.common);
     print_engine(engine, flags.common);
-    if (!flags.common.quiet && stdin_is_terminal()) note("/help lists what can be typed; Ctrl-D leaves");
-    Chat(model, engine, options, flags.common).loop();
+    const Style style(flags.color);
+    Chat chat(model, engine, std::move(conversation), settings, flags.chat_template.markers(format.get()), style,
+              flags.common.quiet);
+    if (!flags.prompt.empty()) {
+        chat.say(flags.prompt);
+        if (flags.single_turn) return 0;
+    }
+    const bool greet = !flags.common.quiet && stdin_is_terminal();
+    if (greet && !format) note("the model has no chat template: what you type is continued as it stands");
+    if (greet) note("/help lists what can be typed; Ctrl-D leaves");
+    converse(chat, flags, style);
     return 0;
 }
 

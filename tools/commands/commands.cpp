@@ -13,7 +13,9 @@ constexpr Command kCommands[] = {
     {"plan", "show where tensors would go and what that costs", run_plan},
     {"devices", "list the devices that placement rules can name", run_devices},
     {"tokenize", "show the tokens of a text", run_tokenize},
+    {"template", "show the prompt that a conversation becomes", run_template},
     {"eval", "logits and intermediate values of a prompt", run_eval},
+    {"bench", "measure tokens per second against the limit of the memory", run_bench},
     {"perplexity", "measure how well a model predicts a text", run_perplexity},
 };
 

@@ -28,7 +28,9 @@ int run_verify(std::span<const std::string> arguments);
 int run_plan(std::span<const std::string> arguments);
 int run_devices(std::span<const std::string> arguments);
 int run_tokenize(std::span<const std::string> arguments);
+int run_template(std::span<const std::string> arguments);
 int run_eval(std::span<const std::string> arguments);
+int run_bench(std::span<const std::string> arguments);
 int run_perplexity(std::span<const std::string> arguments);
 
 }  // namespace cli

@@ -4,6 +4,10 @@
 
 #include <filesystem>
 
+#include "convert/documents.h"
+#include "convert/gguf_checkpoint.h"
+#include "convert/source.h"
+#include "ggmlx/quant/quantize.h"
 #include "src/model.h"
 #include "src/session/plan_report.h"
 #include "src/weights.h"
@@ -38,7 +42,7 @@ bool parse_plan(std::span<const std::string> arguments, PlanFlags& flags) {
               "  ggmlx plan model.ggmx -c 8192\n"
               "  ggmlx plan model.ggmx -ot 'blk\\.[0-3]\\..*=ref0' --tensors\n"
               "  ggmlx plan ./Qwen3-30B-A3B/config.json --type q4_k --ram 32G\n");
-    args.model(flags.path, "a .ggmx, a checkpoint folder or a bare config.json");
+    args.model(flags.path, "a .ggmx, a checkpoint folder, a bare config.json or a .gguf");
     args.option("--type", flags.type, "TYPE", "type assumed for matrices when there is no .ggmx yet (q4_k)");
     args.option("-np,--parallel", flags.n_sequences, {1, 4096}, "sequences at once (1)");
     args.flag("--tensors", flags.tensors, "list every tensor with its device and the rule that decided");
@@ -56,7 +60,24 @@ struct Described {
     std::string assumption;  ///< empty for a .ggmx
 };
 
+/// A GGUF file, every tensor as `ggmlx convert` would store it.
+Described describe_gguf(const std::string& path) {
+    const auto source = convert::open_source(path);
+    const auto documents = source->documents();
+    auto config = llm::ModelConfig::from_json(*convert::find_document(documents, "config.json"));
+    const llm::Architecture& architecture = llm::architecture(config.architecture);
+    const auto specs = architecture.tensors(config);
+    (void)source->match(architecture, specs, {});
+    ggmlx::TensorSet weights;
+    for (const llm::TensorSpec& spec : specs) {
+        const ggmlx::DType own = spec.quantizable ? source->stored_type(spec).dtype : ggmlx::DType::F32;
+        weights.add(spec.name, ggmlx::storable_type(own, spec.shape[-1]), spec.shape, spec.role);
+    }
+    return {std::move(config), std::move(weights), "types as `ggmlx convert` would store them"};
+}
+
 Described describe(const PlanFlags& flags) {
+    if (convert::is_gguf_file(flags.path)) return describe_gguf(flags.path);
     if (is_model_file(flags.path)) {
         const auto file = open_model(flags.path);
         auto config = llm::ModelConfig::from_json(file.document("config.json"));

@@ -30,8 +30,8 @@ void print_errors(const convert::Report& report) {
     fmt::print("\n{:<34} {:>6} {:>6} {:>11} {:>12} {:>12}\n", "tensor", "from", "to", "bits/value", "rmse",
                "max error");
     for (const auto& t : report.tensors)
-        fmt::print("{:<34} {:>6} {:>6} {:>11.2f} {:>12.4e} {:>12.4e}\n", t.name, t.from,
-                   ggmlx::name(t.dtype), t.bits_per_weight, t.rmse, t.max_error);
+        fmt::print("{:<34} {:>6} {:>6} {:>11.2f} {:>12.4e} {:>12.4e}\n", t.name, t.from, ggmlx::name(t.dtype),
+                   t.bits_per_weight, t.rmse, t.max_error);
 }
 
 }  // namespace
@@ -65,8 +65,7 @@ void print_report(const convert::Report& report, const std::string& output, bool
     fmt::print("{}", type_table(report.summary));
     print_fallbacks(report);
     for (const auto& t : report.tensors)
-        if (t.requantized)
-            fmt::print("quantized a second time: {} ({} -> {})\n", t.name, t.from, ggmlx::name(t.dtype));
+        if (t.requantized) fmt::print("quantized a second time: {} ({} -> {})\n", t.name, t.from, ggmlx::name(t.dtype));
     if (errors) print_errors(report);
     fmt::print("{} {} tensors, {}{}\n", dry_run ? "would write" : "wrote", report.tensors.size(),
                human_bytes(report.file_bytes), output.empty() ? "" : ": " + output);

@@ -1,5 +1,8 @@
 #include "ggmlx/backend/cpu/cpu_backend.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "ggmlx/backend/cpu/dispatch.h"
@@ -44,6 +47,27 @@ class CpuBackend final : public Backend {
         std::memcpy(host, device, size_bytes);
     }
     bool reads_host_memory() const override { return true; }
+
+    double read_rate(size_t size_bytes) override {
+        constexpr int64_t kLine = 64, kGrain = 4096;  // 256 KiB at a time
+        constexpr int kRepetitions = 5;
+        const int64_t n_lines = static_cast<int64_t>(size_bytes) / kLine / kGrain * kGrain;
+        const auto memory = alloc(static_cast<size_t>(n_lines * kLine));
+        std::memset(memory.get(), 1, static_cast<size_t>(n_lines * kLine));
+        std::atomic<uint64_t> sink{0};
+        double best = 0;
+        for (int i = 0; i < kRepetitions; ++i) {
+            const auto start = std::chrono::steady_clock::now();
+            team_.run([&](int) {
+                team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
+                    sink += kernels_.read_lines(memory.get() + begin * kLine, end - begin);
+                });
+            });
+            const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+            best = std::max(best, static_cast<double>(n_lines * kLine) / seconds.count());
+        }
+        return best;
+    }
 
     void run(SegmentSource& source) override {
         calls_ = {};

@@ -73,6 +73,8 @@ struct ValueArgs {
 struct CpuKernels {
     const char* name;
 
+    /// Reads an even number of lines of 64 bytes; the result depends on all, so that no reading can be left out.
+    uint64_t (*read_lines)(const void* lines, int64_t n_lines) noexcept;
     /// Quantizes blocks [begin, end) of a row of n values to out[begin …); false if a value is not finite.
     bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out) noexcept;
     /// Rows [16 · tile_begin, 16 · tile_end) of y for n_columns <= kMaxColumns columns, by weight dtype.

@@ -109,13 +109,55 @@ def change_regex(tokenizer):
     return Tokenizer.from_str(json.dumps(tree))
 
 
+# --- Unigram: trained, with every kind of stage that such tokenizers have -----------------------------------------------
+
+def charsmap():
+    """The normalization table of sp_unigram.model (see make_sentencepiece.py): field 2 of field 3 of its protocol buffer."""
+    def fields(message):
+        at = 0
+
+        def varint():
+            nonlocal at
+            value = shift = 0
+            while True:
+                byte = message[at]
+                at += 1
+                value |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    return value
+        while at < len(message):
+            key = varint()
+            size = {0: 0, 1: 8, 2: None, 5: 4}[key & 7]
+            if key & 7 == 0:
+                varint()
+                continue
+            size = varint() if size is None else size
+            yield key >> 3, message[at:at + size]
+            at += size
+    with open(os.path.join(HERE, "sp_unigram.model"), "rb") as file:
+        normalizer = dict(fields(file.read()))[3]
+    return dict(fields(normalizer))[2]
+
+
+def train_unigram():
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "\u2581")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+    trainer = trainers.UnigramTrainer(vocab_size=500, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(CORPUS * 2, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
+    return tokenizer
+
+
 # --- single constructs ------------------------------------------------------------------------------------------------
 
 NORMALIZERS = [
     normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD(), normalizers.Lowercase(),
     normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581"), normalizers.Replace(Regex(r"\s+"), " "),
     normalizers.Replace(Regex("x*"), "-"), normalizers.Strip(), normalizers.Strip(left=True, right=False),
-    normalizers.Strip(left=False, right=True), normalizers.Sequence([]),
+    normalizers.Strip(left=False, right=True), normalizers.Sequence([]), normalizers.Precompiled(charsmap()),
     normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " "), normalizers.Lowercase()]),
 ]
 BEHAVIORS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
@@ -128,7 +170,7 @@ PRE_TOKENIZERS = (
         r"(?i:stra\u00dfe|K)", r"\A\S+|\s\Z")]
     + [pre_tokenizers.ByteLevel(add_prefix_space=a, use_regex=r) for a in (False, True) for r in (False, True)]
     + [pre_tokenizers.Digits(), pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Punctuation(),
-       pre_tokenizers.Punctuation("removed"), pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.Whitespace(),
+       pre_tokenizers.Punctuation("removed"), pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.Punctuation("merged_with_previous"), pre_tokenizers.Punctuation("merged_with_next"), pre_tokenizers.Whitespace(),
        pre_tokenizers.WhitespaceSplit(), pre_tokenizers.CharDelimiterSplit("a")]
     + [pre_tokenizers.Metaspace(prepend_scheme=p, split=s) for p in ("always", "first", "never") for s in (False, True)]
     + [pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="first")]),
@@ -218,6 +260,15 @@ def small_tokenizers():
         added=added + [AddedToken("AB", normalized=True), AddedToken("BC", normalized=False)])
     add("added, llama", bpe(vocab, merges, unk_token="<unk>", byte_fallback=True), normalizer=llama, post_processor=processors.Sequence([processors.ByteLevel(), bos]),
         added=added + [AddedToken("b c", normalized=True)])
+    pieces = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)] + [(w, -1.5 - 0.25 * (i % 5)) for i, w in enumerate(words)]
+    all_bytes = [(t, 0.0) for t in byte_tokens]
+    t5 = normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "\u2581")])
+    add("unigram", models.Unigram(pieces, unk_id=0, byte_fallback=False), special=["<s>", "</s>"], added=added)
+    add("unigram, nothing added", models.Unigram(pieces, unk_id=0, byte_fallback=False))
+    add("unigram, metaspace", models.Unigram(pieces, unk_id=0, byte_fallback=False), normalizer=t5, pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoders.Metaspace(), special=["<s>", "</s>"])
+    add("unigram, byte fallback", models.Unigram(pieces + all_bytes, unk_id=0, byte_fallback=True), normalizer=llama, decoder=decoders.Sequence(LLAMA_DECODERS), post_processor=bos)
+    add("unigram, bytes missing", models.Unigram(pieces + all_bytes[:0xC0], unk_id=0, byte_fallback=True), special=["<s>", "</s>"])
+    add("unigram, equal ways", models.Unigram([("<unk>", -1.0)] + [(w, -1.0 * len(w)) for w in words], unk_id=0, byte_fallback=False))
     return result
 
 
@@ -284,6 +335,10 @@ def main():
     save_lines("byte_level_changed_expected.json", expected(changed))
     stories = Tokenizer.from_file(os.path.join(HERE, "stories260k.json"))
     save_lines("stories260k_expected.json", expected(stories))
+    unigram = train_unigram()
+    with open(os.path.join(HERE, "unigram.json"), "w", encoding="utf-8") as out:
+        out.write(unigram.to_str())
+    save_lines("unigram_expected.json", expected(unigram))
     save("constructs.json", constructs())
     save_lines("small.json", small_tokenizers())
     save("unicode.json", unicode_properties())

@@ -30,7 +30,7 @@ inline nlohmann::json fixture(const std::string& name) { return nlohmann::json::
 
 inline std::vector<std::string> corpus() { return fixture("corpus.json").get<std::vector<std::string>>(); }
 
-/// The folder with whole tokenizers, which are too large for the repository: $GGMLX_SHARED_DATA, or shared/data beside
+/// The folder with tokenizers whose licence keeps them out of the repository: $GGMLX_SHARED_DATA, or shared/data beside
 /// the repository.
 inline std::optional<std::string> shared_data() {
     const char* variable = std::getenv("GGMLX_SHARED_DATA");

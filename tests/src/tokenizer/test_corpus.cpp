@@ -28,6 +28,10 @@ TEST(Corpus, SentencePieceStyleEqualsHuggingFace) {
     expect_same(Tokenizer::from_json(read_fixture("stories260k.json")), fixture("stories260k_expected.json"));
 }
 
+TEST(Corpus, UnigramEqualsHuggingFace) {
+    expect_same(Tokenizer::from_json(read_fixture("unigram.json")), fixture("unigram_expected.json"));
+}
+
 TEST(Corpus, OneChangedCharacterOfTheRegexIsFollowed) {
     nlohmann::json tree = fixture("byte_level.json");
     auto& regex = tree["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"];

@@ -127,6 +127,126 @@ TEST(Loading, MissingOrWrongFieldsAreErrors) {
     expect_error(std::string(100000, '['), corrupt, "nested too deeply");
 }
 
+json unigram_tree() {
+    return json::parse(
+        R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1.5], ["b", -2]]}})");
+}
+
+TEST(Loading, UnigramThatContradictsItself) {
+    const auto corrupt = ErrorKind::CorruptFile;
+    const Tokenizer t = Tokenizer::from_json(unigram_tree().dump());
+    EXPECT_EQ(t.encode("abxxa"), (std::vector<TokenId>{1, 2, 0, 1}));
+    json tree = unigram_tree();
+    tree["model"]["unk_id"] = 3;
+    expect_error(tree, corrupt, "unk_id of model Unigram is 3");
+    tree["model"]["unk_id"] = -1;
+    expect_error(tree, corrupt, "unk_id");
+    tree = unigram_tree();
+    tree["model"]["vocab"].push_back({"a", -3});
+    EXPECT_EQ(Tokenizer::from_json(tree.dump()).encode("ab"), (std::vector<TokenId>{3, 2})) << "the last one counts";
+    tree = unigram_tree();
+    tree["model"]["vocab"].push_back({"", -3});
+    expect_error(tree, corrupt, "token 3 of model Unigram is empty");
+    for (const char* entry : {R"(["a"])", R"([1, "a"])", R"(["a", "b"])", R"(["a", 1, 2])", R"("a")", "1", "[]"}) {
+        tree = unigram_tree();
+        tree["model"]["vocab"].push_back(json::parse(entry));
+        expect_error(tree, corrupt, entry[0] == '[' ? "token 3" : "vocab");
+    }
+    tree = unigram_tree();
+    tree["model"]["vocab"] = json::object({{"a", 0}});
+    expect_error(tree, corrupt, "not scores");
+    tree = unigram_tree();
+    tree["model"]["vocab"].push_back({std::string(513, 'x'), -3});
+    expect_error(tree, ErrorKind::Unsupported, "513 bytes");
+}
+
+TEST(Loading, WithoutAnUnknownTokenACharacterThatHasNoneIsAnError) {
+    json tree = unigram_tree();
+    tree["model"].erase("unk_id");
+    const Tokenizer t = Tokenizer::from_json(tree.dump());
+    EXPECT_EQ(t.encode("ab"), (std::vector<TokenId>{1, 2}));
+    try {
+        (void)t.encode("a\u00e9");
+        ADD_FAILURE() << "accepted";
+    } catch (const ggmlx::Error& e) {
+        EXPECT_NE(std::string(e.what()).find("\u00e9"), std::string::npos) << e.what();
+    }
+    tree = with_a_gap();
+    tree["model"]["unk_token"] = "<none>";
+    expect_error(tree, ErrorKind::CorruptFile, "'<none>'");
+}
+
+TEST(Loading, DamagedCharsmaps) {
+    const auto with_map = [](const std::string& base64) {
+        json tree = with_a_gap();
+        tree["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", base64}};
+        return tree;
+    };
+    expect_error(with_map("?"), ErrorKind::CorruptFile, "base64");
+    expect_error(with_map(""), ErrorKind::CorruptFile, "cut short");
+    expect_error(with_map("AAAA"), ErrorKind::CorruptFile, "cut short");
+    expect_error(with_map("/////w=="), ErrorKind::CorruptFile, "cut short");
+    expect_error(with_map("BAAAAAAAAAD/"), ErrorKind::CorruptFile, "not UTF-8");
+    // A trie of one unit that leads nowhere, and one that leads far outside: no rule.
+    EXPECT_EQ(Tokenizer::from_json(with_map("BAAAAAAAAAA=").dump()).encode("ab"), (std::vector<TokenId>{8}));
+    EXPECT_EQ(Tokenizer::from_json(with_map("BAAAAP////8=").dump()).encode("ab"), (std::vector<TokenId>{8}));
+}
+
+TEST(Loading, ListsOfStagesHoldObjects) {
+    const std::pair<const char*, const char*> lists[] = {{"normalizer", "normalizers"},
+                                                         {"pre_tokenizer", "pretokenizers"},
+                                                         {"decoder", "decoders"},
+                                                         {"post_processor", "processors"}};
+    for (const auto& [stage, list] : lists) {
+        json tree = with_a_gap();
+        tree[stage] = {{"type", "Sequence"}, {list, json::array({nullptr})}};
+        expect_error(tree, ErrorKind::CorruptFile, list);
+    }
+}
+
+TEST(Loading, MergesCannotGoInCircles) {
+    // What merges give must be a token, and that is longer than its parts; an empty part never comes up.
+    json tree = with_a_gap();
+    tree["model"]["vocab"][""] = 20;
+    tree["model"]["merges"] = json::parse(R"([["a", ""], ["", "a"], ["a", "b"], ["a", "b"], ["c", "d"]])");
+    const Tokenizer t = Tokenizer::from_json(tree.dump());
+    EXPECT_EQ(t.encode("abcda"), (std::vector<TokenId>{8, 9, 0}));
+    tree["model"]["merges"] = json::parse(R"([["ab", "ab"]])");
+    expect_error(tree, ErrorKind::CorruptFile, "'abab'");
+}
+
+TEST(Loading, AddedTokensThatCannotBeFound) {
+    json tree = with_a_gap();
+    tree["added_tokens"][0]["content"] = std::string(1025, 'x');
+    expect_error(tree, ErrorKind::Unsupported, "1025 bytes");
+    tree = with_a_gap();
+    tree["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+    tree["added_tokens"][0] = {{"id", 11}, {"content", "  "}, {"normalized", true}};
+    expect_error(tree, ErrorKind::Unsupported, "takes away");
+}
+
+TEST(Loading, HugeExpressionsAndContentsAreErrors) {
+    json tree = with_a_gap();
+    const auto split_at = [&](const std::string& regex) {
+        tree["pre_tokenizer"] = {
+            {"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}};
+        return tree;
+    };
+    expect_error(split_at(std::string(100000, 'a')), ErrorKind::CorruptFile, "cannot compile");
+    expect_error(split_at(std::string(10000, '(') + std::string(10000, ')')), ErrorKind::CorruptFile, "cannot compile");
+    const Tokenizer exploding = Tokenizer::from_json(split_at("(?:a+)+[xy]").dump());
+    try {
+        (void)exploding.encode(std::string(60, 'a'));
+        ADD_FAILURE() << "accepted";
+    } catch (const ggmlx::Error& e) {
+        EXPECT_NE(std::string(e.what()).find("(?:a+)+[xy]"), std::string::npos) << e.what();
+    }
+    tree = with_a_gap();
+    tree["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1 << 20, 'b')}};
+    const Tokenizer growing = Tokenizer::from_json(tree.dump());
+    EXPECT_THROW((void)growing.encode(std::string(1 << 12, 'a')), ggmlx::Error);
+}
+
 TEST(Loading, EveryCutOfAFileIsAnError) {
     const std::string text = with_a_gap().dump();
     for (size_t n = 0; n < text.size(); ++n)

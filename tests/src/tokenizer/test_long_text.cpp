@@ -60,6 +60,49 @@ TEST(LongText, SentencePieceStyleTakesTheWholeTextAsOneWord) {
     });
 }
 
+TEST(LongText, Unigram) {
+    // With and without word boundaries: the whole text is one piece for the second one.
+    nlohmann::json tree = fixture("unigram.json");
+    tree["normalizer"] = nullptr;
+    tree["model"]["byte_fallback"] = true;
+    for (const bool whole : {false, true}) {
+        if (whole) tree["pre_tokenizer"] = nullptr;
+        const Tokenizer tokenizer = Tokenizer::from_json(tree.dump());
+        run_with_small_stack([&] {
+            for (const std::string& text : long_texts()) {
+                const auto ids = tokenizer.encode(text);
+                EXPECT_EQ(streamed(tokenizer, ids, true), tokenizer.decode(ids));
+            }
+        });
+    }
+}
+
+TEST(LongText, AddedTokensThatTakeWhiteSpaceLookAtItOnce) {
+    // Every token may take the run of white space around it; looking at the run again for each would be quadratic.
+    nlohmann::json tree = fixture("byte_level.json");
+    tree["added_tokens"] = nlohmann::json::array();
+    int id = 2000;
+    for (const char* content : {"  ", "\t", "\n\n"})
+        tree["added_tokens"].push_back({{"id", id++},
+                                        {"content", content},
+                                        {"lstrip", true},
+                                        {"rstrip", true},
+                                        {"special", false},
+                                        {"normalized", false}});
+    for (const char* content : {" \t ", "\n"})
+        tree["added_tokens"].push_back({{"id", id++},
+                                        {"content", content},
+                                        {"lstrip", false},
+                                        {"rstrip", true},
+                                        {"special", false},
+                                        {"normalized", false}});
+    const Tokenizer tokenizer = Tokenizer::from_json(tree.dump());
+    run_with_small_stack([&] {
+        for (const char* unit : {" ", "  ", " \t", "\n ", " \t \n"})
+            EXPECT_FALSE(tokenizer.encode(repeat(unit, 500000)).empty());
+    });
+}
+
 TEST(LongText, IsCutWithoutChangingAToken) {
     // A long piece is cut where no merge crosses. No token of this vocabulary joins a full stop to "▁", so the whole is
     // what its sentences are.

@@ -60,5 +60,18 @@ TEST(Merge, BothWaysFollowTheDefinition) {
     }
 }
 
+TEST(Merge, WorkIsLinearInTheWord) {
+    // Every symbol is a candidate once, and every merge, of which there are less than symbols, makes two new ones.
+    std::mt19937 random(3);
+    const MergeTable merges = random_merges(random, 3, 400);
+    MergeQueue queue(400);
+    for (const size_t n : {1000u, 100000u})
+        for (const uint32_t n_different : {1u, 3u}) {
+            std::vector<TokenId> symbols(n);
+            for (TokenId& s : symbols) s = static_cast<TokenId>(random() % n_different);
+            EXPECT_LT(merge_long(merges, queue, symbols), 3 * n);
+        }
+}
+
 }  // namespace
 }  // namespace llm

@@ -3,6 +3,7 @@
 
 #include "ggmlx/backend/cpu/kernels/attention.inl.h"
 #include "ggmlx/backend/cpu/kernels/quantize.inl.h"
+#include "ggmlx/backend/cpu/kernels/read.inl.h"
 #include "ggmlx/backend/cpu/kernels/rows.inl.h"
 
 namespace ggmlx {
@@ -11,6 +12,7 @@ template <class Isa>
 constexpr CpuKernels make_kernels(const char* name) {
     CpuKernels k{};
     k.name = name;
+    k.read_lines = read_lines<Isa>;
     k.quantize_row = quantize_row<Isa>;
     k.matmul[static_cast<int>(DType::F32)] = matmul_plain<Isa, PlainF32<Isa>>;
     k.matmul[static_cast<int>(DType::F16)] = matmul_plain<Isa, PlainF16<Isa>>;
