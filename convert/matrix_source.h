@@ -1,5 +1,6 @@
 #pragma once
-// One matrix of a checkpoint as float32 rows, whatever it is stored as: F32, F16, BF16, or F8_E4M3 with block scales.
+// One matrix of a checkpoint as float32 rows, whatever it is stored as (F32, F16, BF16, or F8_E4M3 with block scales)
+// and wherever in a tensor it lies.
 
 #include <cstdint>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "convert/checkpoint.h"
+#include "src/arch/arch.h"
 
 namespace convert {
 
@@ -14,7 +16,8 @@ namespace convert {
 struct ScaleBlock {
     int64_t n_rows = 0, n_cols = 0;  ///< 0: the checkpoint has no block scales
 };
-/// Throws corrupt_file for impossible numbers, unsupported for a quant_method other than fp8, naming it.
+/// None for mxfp4, whose scales lie beside their codes. Throws corrupt_file for impossible numbers, unsupported for a
+/// quant_method other than fp8 and mxfp4, naming it.
 ScaleBlock scale_block_of(std::string_view config_json);
 
 /// The name under which the scales of an FP8 weight are stored.
@@ -26,6 +29,10 @@ class MatrixSource {
     /// Throws corrupt_file naming the tensor if the scales are missing, or there although the weight needs none, or of
     /// the wrong shape; unsupported for a type that is no weight. A tensor of rank 1 is one row.
     MatrixSource(const Checkpoint& checkpoint, std::string_view name, ScaleBlock block);
+    /// The [n_out, n_in] matrix that is slice `slice` of a packed source in plain form. Throws as above, and
+    /// corrupt_file for a tensor of another shape.
+    MatrixSource(const Checkpoint& checkpoint, const llm::PackedSource& source, int64_t slice, int64_t n_out,
+                 int64_t n_in, ScaleBlock block);
 
     int64_t n_out() const { return n_out_; }
     int64_t n_in() const { return n_in_; }
@@ -37,11 +44,15 @@ class MatrixSource {
 
   private:
     void load_scales(const Checkpoint& checkpoint);
+    float scale_of(int64_t element) const;
+    void apply_scales(int64_t first, int64_t n, float* dst) const;
 
     const Checkpoint::Entry* entry_;
     int64_t n_out_ = 0, n_in_ = 0;
+    int64_t first_ = 0, row_stride_ = 0, column_stride_ = 1;  ///< element (r, c) is first + r · row + c · column
+    int64_t source_rows_ = 1, source_cols_ = 1;               ///< of the tensor's matrices
     ScaleBlock block_;
-    std::vector<float> scales_;  ///< [ceil(n_out / n_rows), ceil(n_in / n_cols)]; empty without scales
+    std::vector<float> scales_;  ///< [.., ceil(rows / n_rows), ceil(columns / n_cols)]; empty without scales
 };
 
 }  // namespace convert

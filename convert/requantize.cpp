@@ -30,7 +30,8 @@ class StoredSlices {
 
     std::span<const std::byte> slice(int64_t i) {
         if (raw_.empty()) load();
-        const auto bytes = static_cast<size_t>(ggmlx::slice_bytes(tensor_.dtype, tensor_.shape));
+        const auto n = slice_shape(tensor_.role, tensor_.shape).n_slices;
+        const auto bytes = static_cast<size_t>(ggmlx::storage_bytes(tensor_.dtype, tensor_.shape) / n);
         return raw_.subspan(static_cast<size_t>(i) * tensor_.expert_stride, bytes);
     }
 
@@ -77,22 +78,29 @@ bool loses_again(DType from, DType to) { return ggmlx::is_block(from) && to != f
 /// Data is reused between the slices of a tensor and dropped after the last.
 TensorPlan plan_tensor(const ModelFile& file, const StoredTensor& tensor, DType dtype, int n_threads) {
     auto slices = std::make_shared<std::unique_ptr<StoredSlices>>();
-    auto produce = [&file, &tensor, dtype, n_threads, slices](int64_t i, std::span<std::byte> dst, ErrorSum* error) {
+    const SliceShape cut = slice_shape(tensor.role, tensor.shape);
+    auto produce = [&file, &tensor, dtype, n_threads, slices, cut](int64_t i, std::span<std::byte> dst,
+                                                                   ErrorSum* error) {
         if (!*slices) *slices = std::make_unique<StoredSlices>(file, tensor);
         const auto stored = (*slices)->slice(i);
         if (dtype == tensor.dtype) {
             std::memcpy(dst.data(), stored.data(), dst.size());
         } else {
-            const int64_t n_out = tensor.shape.rank() >= 2 ? tensor.shape[-2] : 1, n_in = tensor.shape[-1];
-            EncodeJob job{
-                .name = tensor.name, .dtype = dtype, .n_out = n_out, .n_in = n_in, .read_rows = {}, .error = error};
-            job.read_rows = [&](int64_t first, int64_t n, float* values) {
-                ggmlx::dequantize_rows(tensor.dtype, stored, n_out, n_in, first, n, values);
-            };
-            encode_matrix(job, dst, n_threads);
+            for (int64_t m = 0; m < cut.n_matrices; ++m) {
+                const auto from = nth(stored, m, cut.n_matrices);
+                EncodeJob job{.name = tensor.name,
+                              .dtype = dtype,
+                              .n_out = cut.n_out,
+                              .n_in = cut.n_in,
+                              .read_rows = {},
+                              .error = error};
+                job.read_rows = [&](int64_t first, int64_t n, float* values) {
+                    ggmlx::dequantize_rows(tensor.dtype, from, cut.n_out, cut.n_in, first, n, values);
+                };
+                encode_matrix(job, nth(dst, m, cut.n_matrices), n_threads);
+            }
         }
-        const bool last = tensor.expert_stride == 0 || i + 1 == tensor.shape[0];
-        if (last) slices->reset();
+        if (i + 1 == cut.n_slices) slices->reset();
     };
     return {{tensor.name, dtype, tensor.role, tensor.shape}, produce};
 }

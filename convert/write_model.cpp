@@ -18,6 +18,16 @@ std::vector<ggmlx::TensorToWrite> targets(const std::vector<TensorPlan>& plans) 
 
 }  // namespace
 
+SliceShape slice_shape(ggmlx::Role role, const ggmlx::Shape& shape) {
+    SliceShape cut;
+    const int rank = shape.rank();
+    cut.n_in = shape[-1];
+    if (rank >= 2) cut.n_out = shape[-2];
+    for (int i = 0; i + 2 < rank; ++i) cut.n_matrices *= shape[i];
+    if (role == ggmlx::Role::Expert) std::swap(cut.n_slices, cut.n_matrices);
+    return cut;
+}
+
 void require_separate_output(const std::string& output, std::span<const std::string> inputs) {
     std::error_code ignored;
     ggmlx::require(!output.empty(), ggmlx::ErrorKind::InvalidArgument, "the output needs a name, such as model.ggmx");
@@ -47,8 +57,9 @@ void write_model(const WriteOptions& options, std::vector<ggmlx::DocumentToWrite
     for (size_t t = 0; t < plans.size(); ++t) {
         const auto& target = plans[t].target;
         ErrorSum error;
-        ggmlx::Buffer slice(static_cast<size_t>(ggmlx::slice_bytes(target.dtype, target.shape)));
-        for (int64_t i = 0; i < writer.n_slices(t); ++i) {
+        const SliceShape cut = slice_shape(target.role, target.shape);
+        ggmlx::Buffer slice(static_cast<size_t>(ggmlx::storage_bytes(target.dtype, target.shape) / cut.n_slices));
+        for (int64_t i = 0; i < cut.n_slices; ++i) {
             plans[t].produce(i, slice.bytes(), options.measure_errors ? &error : nullptr);
             writer.write_slice(t, i, slice.bytes());
             if (progress) progress(done += slice.size(), total);

@@ -16,10 +16,24 @@ namespace convert {
 
 struct TensorPlan {
     ggmlx::TensorToWrite target;
-    /// Fills dst, slice_bytes of the target, with one slice; error is null unless deviations are wanted. Slices are
-    /// asked for in order, each once.
+    /// Fills dst with one slice (see slice_shape), matrix after matrix; error is null unless deviations are wanted.
+    /// Slices are asked for in order, each once.
     std::function<void(int64_t slice, std::span<std::byte> dst, ErrorSum* error)> produce;
 };
+
+/// How a tensor is cut: slices are written one by one, each of one or several [n_out, n_in] matrices. Only stacked
+/// experts have several slices; a vector is one row.
+struct SliceShape {
+    int64_t n_slices = 1, n_matrices = 1;
+    int64_t n_out = 1, n_in = 1;
+};
+/// Part i of n equal ones.
+template <class Bytes>
+Bytes nth(Bytes bytes, int64_t i, int64_t n) {
+    const size_t size = bytes.size() / static_cast<size_t>(n);
+    return bytes.subspan(static_cast<size_t>(i) * size, size);
+}
+SliceShape slice_shape(ggmlx::Role role, const ggmlx::Shape& shape);
 
 struct WriteOptions {
     std::string output;

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ggmlx/core/error.h"
-#include "src/config_json.h"
+#include "src/config_family.h"
+#include "src/config_mixture.h"
 
 namespace llm {
 namespace {
@@ -15,61 +16,6 @@ namespace {
 using ggmlx::ErrorKind;
 using ggmlx::fail;
 using ggmlx::require;
-
-/// Where the families differ: what transformers assumes when config.json does not say.
-struct Family {
-    std::string_view model_type;
-    int64_t n_head_kv = 0;  ///< 0: as many as heads
-    int64_t head_dim = 0;   ///< 0: n_embd / n_head
-    int64_t n_ctx = 0;
-    enum class Bias { Never, Always, AsConfigured } attention_bias = Bias::AsConfigured;
-    bool output_bias = false;  ///< attention_bias speaks of the output projection too
-    bool mlp_bias = false;     ///< config.json may ask for it
-    enum class Window { None, AllLayers, UpperLayers } window = Window::None;
-};
-
-constexpr Family kFamilies[] = {
-    {.model_type = "llama", .n_ctx = 2048, .output_bias = true, .mlp_bias = true},
-    {.model_type = "mistral",
-     .n_head_kv = 8,
-     .n_ctx = 131072,
-     .attention_bias = Family::Bias::Never,
-     .window = Family::Window::AllLayers},
-    {.model_type = "qwen2",
-     .n_head_kv = 32,
-     .n_ctx = 32768,
-     .attention_bias = Family::Bias::Always,
-     .window = Family::Window::UpperLayers},
-    {.model_type = "qwen3",
-     .n_head_kv = 32,
-     .head_dim = 128,
-     .n_ctx = 32768,
-     .output_bias = true,
-     .window = Family::Window::UpperLayers},
-};
-
-constexpr IntRange kCount{1, 1 << 20};           // layers are few, heads few
-constexpr IntRange kExtent{1, (1LL << 31) - 1};  // of a matrix; token ids are int32
-
-std::string known_types() {
-    std::string known;
-    for (const Family& family : kFamilies) known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-    return known;
-}
-
-const Family& find_family(const JsonFields& json) {
-    const auto model_type = json.text("model_type");
-    require(model_type.has_value(), ErrorKind::CorruptFile, "config.json has no model_type");
-    for (const Family& family : kFamilies)
-        if (family.model_type == *model_type) return family;
-    if (auto text_config = json.object("text_config"))
-        fail(ErrorKind::Unsupported,
-             "model_type \"{}\" is a multimodal model (its text model \"{}\" is nested in text_config), which this "
-             "version does not support; it knows {}",
-             *model_type, text_config->text("model_type").value_or("?"), known_types());
-    fail(ErrorKind::Unsupported, "model_type \"{}\" is not supported; this version knows {}", *model_type,
-         known_types());
-}
 
 /// Rotary settings lie in one object, whose name changed: rope_parameters since transformers 5, rope_scaling before.
 std::optional<JsonFields> rope_object(const JsonFields& json) {
@@ -101,8 +47,6 @@ float yarn_attention_factor(const JsonFields& rope, float factor) {
 RopeScaling parse_rope_scaling(const JsonFields& rope, int64_t n_ctx_train) {
     RopeScaling scaling;
     scaling.kind = rope_kind(rope);
-    require(rope.real("partial_rotary_factor", {0.0, 1.0}).value_or(1.0) == 1.0, ErrorKind::Unsupported,
-            "{}: partial_rotary_factor other than 1 is not supported", rope.where());
     if (scaling.kind == RopeScaling::Kind::None) return scaling;
 
     const auto factor = rope.real("factor", {1.0, 1e6});
@@ -133,16 +77,57 @@ RopeScaling parse_rope_scaling(const JsonFields& rope, int64_t n_ctx_train) {
     return scaling;
 }
 
-void parse_rope(const JsonFields& json, ModelConfig& c) {
+/// How many values of a head are rotated; heads are known.
+int64_t rotated_values(const JsonFields& json, const std::optional<JsonFields>& rope, const Family& family,
+                       const ModelConfig& c) {
+    if (c.latent) return c.latent.rope_dim;
+    auto part = json.real("partial_rotary_factor", {0.0, 1.0});
+    if (rope && rope->has_value("partial_rotary_factor")) part = rope->real("partial_rotary_factor", {0.0, 1.0});
+    require(family.partial_rotary || part.value_or(1.0) == 1.0, ErrorKind::Unsupported,
+            "config.json: partial_rotary_factor other than 1 is not supported for {}", c.architecture);
+    if (!family.partial_rotary) return c.head_dim;
+    const double assumed = part.value_or(static_cast<double>(family.rotary_part));
+    auto n_rot = static_cast<int64_t>(static_cast<double>(c.head_dim) * assumed);
+    if (auto given = json.integer("rotary_dim", {1, c.head_dim})) n_rot = *given;
+    require(n_rot > 0 && n_rot % 2 == 0, ErrorKind::CorruptFile,
+            "config.json: {} values of a head are to be rotated, but rotary positions turn pairs of values", n_rot);
+    return n_rot;
+}
+
+void parse_rope(const JsonFields& json, const Family& family, ModelConfig& c) {
     const auto rope = rope_object(json);
     auto theta = json.real("rope_theta", {1.0, 1e12});
     if (rope) {
         if (auto inner = rope->real("rope_theta", {1.0, 1e12})) theta = inner;
         c.rope_scaling = parse_rope_scaling(*rope, c.n_ctx_train);
     }
-    c.rope_theta = static_cast<float>(theta.value_or(10000.0));
-    require(json.real("partial_rotary_factor", {0.0, 1.0}).value_or(1.0) == 1.0, ErrorKind::Unsupported,
-            "config.json: partial_rotary_factor other than 1 is not supported");
+    c.rope_theta = theta ? static_cast<float>(*theta) : family.rope_theta;
+    c.n_rot = rotated_values(json, rope, family, c);
+}
+
+/// Scores are divided by the root of a head's length. DeepSeek's models also stretch them with the context.
+float scale_of_scores(const JsonFields& json, const ModelConfig& c) {
+    const double scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim));
+    const auto rope = rope_object(json);
+    const double stretch = c.latent && rope && c.rope_scaling.kind != RopeScaling::Kind::None
+                               ? rope->real("mscale_all_dim", {0.0, 1e3}).value_or(0.0)
+                               : 0.0;
+    if (stretch == 0.0 || c.rope_scaling.factor <= 1.0f) return static_cast<float>(scale);
+    const double m = 0.1 * stretch * std::log(static_cast<double>(c.rope_scaling.factor)) + 1.0;
+    return static_cast<float>(scale * m * m);
+}
+
+void parse_latent(const JsonFields& json, const Family& family, ModelConfig& c) {
+    if (!family.latent) return;
+    LatentAttention& a = c.latent;
+    a.q_rank = json.integer("q_lora_rank", kExtent).value_or(0);
+    a.kv_rank = json.required_integer("kv_lora_rank", kExtent);
+    a.nope_dim = json.required_integer("qk_nope_head_dim", kCount);
+    a.rope_dim = json.required_integer("qk_rope_head_dim", kCount);
+    a.v_dim = json.required_integer("v_head_dim", kCount);
+    a.interleaved = json.boolean("rope_interleave").value_or(true);
+    require(!json.boolean("attention_bias").value_or(false), ErrorKind::Unsupported,
+            "config.json: attention_bias of a {} model is not supported", c.architecture);
 }
 
 void parse_heads(const JsonFields& json, const Family& family, ModelConfig& c) {
@@ -151,7 +136,9 @@ void parse_heads(const JsonFields& json, const Family& family, ModelConfig& c) {
     c.n_head_kv = json.integer("num_key_value_heads", kCount).value_or(assumed);
     require(c.n_head % c.n_head_kv == 0, ErrorKind::CorruptFile,
             "config.json: num_attention_heads {} is no multiple of num_key_value_heads {}", c.n_head, c.n_head_kv);
-    if (auto head_dim = json.integer("head_dim", kCount)) {
+    if (c.latent) {
+        c.head_dim = c.latent.nope_dim + c.latent.rope_dim;
+    } else if (auto head_dim = json.integer("head_dim", kCount)) {
         c.head_dim = *head_dim;
     } else if (family.head_dim && !json.has("head_dim")) {
         c.head_dim = family.head_dim;
@@ -161,10 +148,13 @@ void parse_heads(const JsonFields& json, const Family& family, ModelConfig& c) {
                 c.n_embd, c.n_head);
         c.head_dim = c.n_embd / c.n_head;
     }
-    require(c.head_dim % 2 == 0, ErrorKind::CorruptFile,
-            "config.json: head_dim is {}, but rotary positions turn pairs of values", c.head_dim);
-    require(c.n_head * c.head_dim <= kExtent.max, ErrorKind::CorruptFile,
-            "config.json: num_attention_heads {} times head_dim {} is too large", c.n_head, c.head_dim);
+    const int64_t n_turned = c.latent ? c.latent.rope_dim : c.head_dim;
+    require(n_turned % 2 == 0, ErrorKind::CorruptFile,
+            "config.json: {} is {}, but rotary positions turn pairs of values",
+            c.latent ? "qk_rope_head_dim" : "head_dim", n_turned);
+    const int64_t longest = std::max(c.head_dim, c.latent.nope_dim + c.latent.v_dim);
+    require(c.n_head * longest <= kExtent.max, ErrorKind::CorruptFile,
+            "config.json: num_attention_heads {} times heads of {} values is too large", c.n_head, longest);
 }
 
 /// The window of each layer from the layer_types of newer configs.
@@ -185,10 +175,15 @@ void parse_layer_types(const std::vector<std::string>& types, int64_t window, Mo
 void parse_windows(const JsonFields& json, const Family& family, ModelConfig& c) {
     c.window.assign(static_cast<size_t>(c.n_layer), 0);
     if (family.window == Family::Window::None) return;
-    int64_t window = json.integer("sliding_window", kExtent).value_or(0);
+    int64_t window = json.integer("sliding_window", {0, kExtent.max}).value_or(0);
+    if (!json.has("sliding_window")) window = family.default_window;
     if (family.window == Family::Window::AllLayers) {
-        if (!json.has("sliding_window")) window = 4096;  // transformers' default for Mistral
         std::fill(c.window.begin(), c.window.end(), window);
+        return;
+    }
+    if (family.window == Family::Window::Alternating) {
+        if (auto types = json.texts("layer_types")) return parse_layer_types(*types, window, c);
+        for (size_t il = 0; il < c.window.size(); il += 2) c.window[il] = window;
         return;
     }
     if (!json.boolean("use_sliding_window").value_or(false)) window = 0;
@@ -202,7 +197,18 @@ void parse_biases(const JsonFields& json, const Family& family, ModelConfig& c) 
     c.attention_bias = family.attention_bias == Family::Bias::Always ||
                        (family.attention_bias == Family::Bias::AsConfigured && wanted);
     c.attention_out_bias = family.output_bias && wanted;
+    if (c.architecture == "qwen2_moe") c.attention_bias = json.boolean("qkv_bias").value_or(true);
     c.mlp_bias = family.mlp_bias && json.boolean("mlp_bias").value_or(false);
+}
+
+void parse_extras(const JsonFields& json, const Family& family, ModelConfig& c) {
+    using Norm = Family::Norm;
+    const bool asked = json.boolean("use_qk_norm").value_or(false);
+    if (family.qk_norm == Norm::Whole) c.qk_norm = ModelConfig::QkNorm::Whole;
+    if (family.qk_norm == Norm::PerHead || (family.qk_norm == Norm::PerHeadAsConfigured && asked))
+        c.qk_norm = ModelConfig::QkNorm::PerHead;
+    c.attention_sinks = family.sinks;
+    if (family.model_type == "olmoe") c.clip_qkv = static_cast<float>(json.real("clip_qkv", {1e-6, 1e9}).value_or(0.0));
 }
 
 }  // namespace
@@ -217,15 +223,20 @@ ModelConfig ModelConfig::from_json(std::string_view text) {
     c.n_ff = json.required_integer("intermediate_size", kExtent);
     c.n_vocab = json.required_integer("vocab_size", kExtent);
     c.n_ctx_train = json.integer("max_position_embeddings", kExtent).value_or(family.n_ctx);
-    c.rms_norm_eps = static_cast<float>(json.real("rms_norm_eps", {0.0, 1.0}).value_or(1e-6));
+    c.rms_norm_eps =
+        static_cast<float>(json.real("rms_norm_eps", {0.0, 1.0}).value_or(static_cast<double>(family.rms_norm_eps)));
     c.tie_embeddings = json.boolean("tie_word_embeddings").value_or(false);
     const std::string activation = json.text("hidden_act").value_or("silu");
     require(activation == "silu", ErrorKind::Unsupported,
             "config.json: hidden_act \"{}\" is not supported; this version knows silu", activation);
+    parse_latent(json, family, c);
     parse_heads(json, family, c);
-    parse_rope(json, c);
+    parse_rope(json, family, c);
+    c.attention_scale = scale_of_scores(json, c);
     parse_windows(json, family, c);
     parse_biases(json, family, c);
+    parse_extras(json, family, c);
+    parse_mixture(json, family, c);
     return c;
 }
 

@@ -13,6 +13,8 @@ Program::Program(Program&&) noexcept = default;
 const Plan& Program::plan() const { return impl_->plan; }
 
 struct Executor::Impl {
+    using DescribeRow = std::function<std::string(int64_t)>;
+
     DeviceWeights& weights;
     std::vector<std::shared_ptr<std::byte>> arenas;
     std::vector<uint64_t> arena_sizes;
@@ -114,18 +116,22 @@ struct Executor::Impl {
     }
 
     /// Turns the first fault that a kernel reported into an error.
-    void check_faults(Program::Impl& program) {
+    void check_faults(Program::Impl& program, const DescribeRow& describe_row) {
         size_t i = 0;
         for (size_t s = 0; s < program.calls.size(); ++s)
             for (size_t k = 0; k < program.calls[s].size(); ++k, ++i)
-                if (!program.statuses[i].ok()) fail_with(program.plan, s, k, program.statuses[i]);
+                if (!program.statuses[i].ok()) fail_with(program.plan, s, k, program.statuses[i], describe_row);
     }
 
-    [[noreturn]] void fail_with(const Plan& plan, size_t segment, size_t index, const CallStatus& status) {
+    [[noreturn]] void fail_with(const Plan& plan, size_t segment, size_t index, const CallStatus& status,
+                                const DescribeRow& describe_row) {
         const PlanStep& step = plan.segments[segment].steps[index];
         const std::string scope = step.node >= 0 ? plan.graph->nodes()[static_cast<size_t>(step.node)].scope : "";
-        fail(ErrorKind::Device, "{}{}{} on {}: {} in row {}", scope, scope.empty() ? "" : ": ", name(step.op),
-             backend(plan.segments[segment].device).name(), describe(status.fault()), status.row());
+        // Outside of layers rows may be those that want logits.
+        const std::string row = describe_row && !scope.empty() ? describe_row(status.row()) : "";
+        fail(ErrorKind::Device, "{}{}{} on {}: {} in row {}{}{}", scope, scope.empty() ? "" : ": ", name(step.op),
+             backend(plan.segments[segment].device).name(), describe(status.fault()), status.row(),
+             row.empty() ? "" : ", ", row);
     }
 };
 
@@ -178,7 +184,7 @@ void Executor::set_input(Program& program, std::string_view name, std::span<cons
     fail(ErrorKind::InvalidArgument, "the graph has no input {}", name);
 }
 
-void Executor::run(Program& handle) {
+void Executor::run(Program& handle, const std::function<std::string(int64_t)>& describe_row) {
     Program::Impl& program = *handle.impl_;
     if (program.bound_to != impl_->generation) impl_->bind(program);
     impl_->fill_slot_tables(program);
@@ -190,7 +196,7 @@ void Executor::run(Program& handle) {
     for (size_t i = 0; i < n_calls; ++i) program.statuses[i].clear();
     impl_->start_drivers(program);
     impl_->finish_drivers(program);
-    impl_->check_faults(program);
+    impl_->check_faults(program, describe_row);
 }
 
 void Executor::read_output(const Program& program, std::string_view name, std::span<std::byte> dst) const {

@@ -3,6 +3,7 @@
 // all programs and sized for the largest. A step runs all segments; devices work at the same time wherever the plan's
 // waits allow it.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -45,8 +46,9 @@ class Executor {
     /// Sets an input before run(): the raw bytes in the tensor's dtype and shape. Inputs the plan does not read are
     /// ignored. Throws invalid_argument for an unknown name or a wrong size.
     void set_input(Program& program, std::string_view name, std::span<const std::byte> bytes);
-    /// One step. Throws device error naming layer, op and row when a kernel reported a fault.
-    void run(Program& program);
+    /// One step. Throws device error naming layer, op and row when a kernel reported a fault. describe_row says what a
+    /// row of the batch is ("token 17 at position 3"), for faults inside layers.
+    void run(Program& program, const std::function<std::string(int64_t row)>& describe_row = {});
     /// Copies an output of the last run of this program into dst, which has its exact size.
     void read_output(const Program& program, std::string_view name, std::span<std::byte> dst) const;
 

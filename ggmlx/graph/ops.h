@@ -29,11 +29,25 @@ Tensor rms_norm(Graph& g, Tensor x, Tensor weight, float eps);
 /// types: value k goes into partial k mod 8.
 Tensor matmul(Graph& g, Tensor weight, Tensor x);
 
+/// One matrix per head: y[t][h] = weight[h] · x[t][h], each product as in matmul.  weight: [n_head, n_out, n_in] of any
+/// weight dtype;  x: [n_tokens, n_head, n_in];  y: [n_tokens, n_head, n_out].
+Tensor head_matmul(Graph& g, Tensor weight, Tensor x);
+
 /// y = a + b, y = a · b.  a: [.., n];  b: the shape of a, or [n] added to (multiplied with) every row.
 Tensor add(Graph& g, Tensor a, Tensor b);
 Tensor mul(Graph& g, Tensor a, Tensor b);
 /// y = factor · x.
 Tensor scale(Graph& g, Tensor x, float factor);
+/// y = x limited to [-limit, limit]; NaN stays NaN. Throws invalid_argument unless limit > 0.
+Tensor clamp(Graph& g, Tensor x, float limit);
+/// y[t] = x[t] · sigmoid(gate[t]).  x: [n_tokens, n];  gate: [n_tokens, 1];  y: shape of x.
+Tensor sigmoid_gate(Graph& g, Tensor x, Tensor gate);
+
+/// Values [first, first + n) of every row.  x: [.., n_x] f32;  y: [.., n].
+Tensor slice(Graph& g, Tensor x, int64_t first, int64_t n);
+/// Every row of a, and behind it that of b.  a: [.., n_a] f32;  b: [.., n_b], the same dims before;
+/// y: [.., n_a + n_b].
+Tensor concat(Graph& g, Tensor a, Tensor b);
 
 /// y = silu(gate) · up, with the variants of SwiGLUParams.  gate, up: [.., n], the same shape.
 /// Source: Shazeer 2020, arXiv:2002.05202.
@@ -55,6 +69,21 @@ TopK top_k(Graph& g, Tensor x, int32_t k, Tensor rows = {});
 /// y = x / max(sum of the row, 1e-20).  x: [n_tokens, n]
 Tensor divide_by_sum(Graph& g, Tensor x);
 
+struct Routing {
+    Tensor weights;  ///< [n_tokens, k]
+    Tensor ids;      ///< [n_tokens, k] i32, the highest score first
+};
+/// Chooses k experts for each token, in float32: scores from logits by params.score; choice = score + bias, which
+/// decides (among the best groups) and is then forgotten; weight = score of the chosen, normalised and scaled as params
+/// say. Of equal choices (groups: of equal groups) the lower index wins. A row with a logit that is not finite is
+/// reported as a device error and gives ids 0 … k-1 with weights 0. logits: [n_tokens, n_expert];  rows: [n_tokens]
+/// i32: a row where it is negative is padding and chooses nothing (ids -1, weights 0, no report);  bias: [n_expert] f32
+/// or empty. Throws invalid_argument for numbers that make no sense together (k of too few experts, groups of unequal
+/// size …).
+/// Source: Shazeer et al. 2017, arXiv:1701.06538; groups: arXiv:2405.04434; sigmoid with bias: arXiv:2408.15664 and
+/// arXiv:2412.19437.
+Routing router(Graph& g, Tensor logits, Tensor rows, Tensor bias, RouterParams params);
+
 /// cos and sin of every position: table[t][i] = {cos, sin}(float(positions[t]) · inv_freq[i]) · magnitude.
 /// positions: [n_tokens] i32;  table: [n_tokens, n_pairs, 2]. Computed once per step and shared by all layers.
 Tensor rope_table(Graph& g, Tensor positions, RopeTableParams params);
@@ -73,7 +102,7 @@ Tensor cache_append(Graph& g, Tensor cache, Tensor x, Tensor slots);
 struct AttentionInputs {
     Tensor q;            ///< [n_tokens, n_head, head_dim]
     Tensor k_cache;      ///< [n_blocks, n_head_kv, block_len, head_dim], as returned by cache_append
-    Tensor v_cache;      ///< [n_blocks, n_head_kv, block_len, head_dim_v]
+    Tensor v_cache;      ///< [n_blocks, n_head_kv, block_len, head_dim_v], or k_cache again, see head_dim_v of params
     Tensor block_table;  ///< [n_sequences, max_blocks] i32: the cache block that holds positions block_len·b … of a
                          ///< sequence
     Tensor sequence;     ///< [n_tokens] i32: the row of block_table; -1: a padded token, its output is zero
@@ -82,8 +111,10 @@ struct AttentionInputs {
 };
 /// Causal attention over cached keys and values; several sequences of different lengths in one op. Head h reads KV head
 /// h / (n_head / n_head_kv). Softmax in f32 over all visible keys in order of position; the result of a token does not
-/// depend on the others in the batch. y: [n_tokens, n_head · head_dim_v]. Source: Vaswani et al. 2017,
-/// arXiv:1706.03762; GQA: Ainslie et al. 2023, arXiv:2305.13245.
+/// depend on the others in the batch. y: [n_tokens, n_head · head_dim_v]. With params.head_dim_v > 0 values are the
+/// first head_dim_v of the rows of v_cache: latent attention keeps one row per token, whose beginning is the value.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762; GQA: Ainslie et al. 2023, arXiv:2305.13245; latent attention:
+/// DeepSeek-AI 2024, arXiv:2405.04434.
 Tensor attention(Graph& g, const AttentionInputs& in, AttentionParams params);
 
 struct ExpertWeights {

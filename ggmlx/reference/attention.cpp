@@ -15,6 +15,12 @@ std::byte* cache_row(const TensorView& cache, int64_t block, int64_t head, int64
     return cache.data + index * cache.shape[3] * info(cache.dtype).block_bytes;
 }
 
+/// Values of a head's result: the whole row of v_cache, or its beginning.
+int64_t value_length(const OpCall& call) {
+    const int64_t wanted = call.param<AttentionParams>().head_dim_v;
+    return wanted > 0 ? wanted : call.in[2].shape[3];
+}
+
 /// What one token sees: positions first … last of a sequence, and the blocks that hold them.
 struct Visible {
     const int32_t* blocks;
@@ -47,9 +53,9 @@ void attend(const OpCall& call, const Visible& visible, int64_t head, const floa
     const TensorView &k_cache = call.in[1], &v_cache = call.in[2];
     const float scale = call.param<AttentionParams>().scale;
     const float* sinks = call.in.size() > 6 ? call.in[6].as<const float>() : nullptr;
-    const int64_t head_dim = k_cache.shape[3], head_dim_v = v_cache.shape[3];
+    const int64_t head_dim = k_cache.shape[3], head_dim_v = value_length(call);
     const int64_t head_kv = head / (call.in[0].shape[1] / k_cache.shape[1]);
-    std::vector<float> score, row(static_cast<size_t>(std::max(head_dim, head_dim_v)));
+    std::vector<float> score, row(static_cast<size_t>(std::max(head_dim, v_cache.shape[3])));
 
     float largest = sinks ? sinks[head] : -INFINITY;
     for (int64_t j = visible.first; j <= visible.last; ++j) {
@@ -90,7 +96,7 @@ void cache_append(const OpCall& call) {
 
 void attention(const OpCall& call) {
     const int64_t n_tokens = call.in[0].shape[0], n_head = call.in[0].shape[1], head_dim = call.in[0].shape[2];
-    const int64_t head_dim_v = call.in[2].shape[3];
+    const int64_t head_dim_v = value_length(call);
     for (int64_t t = 0; t < n_tokens; ++t) {
         const float* q = call.in[0].as<const float>() + t * n_head * head_dim;
         float* y = call.out[0].as<float>() + t * n_head * head_dim_v;

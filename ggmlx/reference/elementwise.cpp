@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "ggmlx/reference/exp.h"
@@ -32,6 +33,36 @@ void scale(const OpCall& call) {
     float* y = call.out[0].as<float>();
     const int64_t n = call.in[0].shape.n_elements();
     for (int64_t i = 0; i < n; ++i) y[i] = factor * x[i];
+}
+
+void clamp(const OpCall& call) {
+    const float limit = call.param<ClampParams>().limit;
+    const float* x = call.in[0].as<const float>();
+    float* y = call.out[0].as<float>();
+    const int64_t n = call.in[0].shape.n_elements();
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+}
+
+void sigmoid_gate(const OpCall& call) {
+    const int64_t n = call.in[0].shape[1];
+    const float *x = call.in[0].as<const float>(), *gate = call.in[1].as<const float>();
+    float* y = call.out[0].as<float>();
+    for (int64_t i = 0; i < call.in[0].shape.n_elements(); ++i) y[i] = sigmoid(gate[i / n]) * x[i];
+}
+
+void slice(const OpCall& call) {
+    const int64_t n_x = call.in[0].shape[-1], n = call.out[0].shape[-1], n_rows = call.out[0].shape.n_rows();
+    const float* x = call.in[0].as<const float>() + call.param<SliceParams>().first;
+    for (int64_t row = 0; row < n_rows; ++row) std::copy_n(x + row * n_x, n, call.out[0].as<float>() + row * n);
+}
+
+void concat(const OpCall& call) {
+    const int64_t n_a = call.in[0].shape[-1], n_b = call.in[1].shape[-1], n_rows = call.out[0].shape.n_rows();
+    float* y = call.out[0].as<float>();
+    for (int64_t row = 0; row < n_rows; ++row) {
+        y = std::copy_n(call.in[0].as<const float>() + row * n_a, n_a, y);
+        y = std::copy_n(call.in[1].as<const float>() + row * n_b, n_b, y);
+    }
 }
 
 float swiglu_value(float gate, float up, const SwiGLUParams& params) {

@@ -7,10 +7,15 @@ namespace ggmlx::reference {
 
 void get_rows(const OpCall& call);
 void matmul(const OpCall& call);
+void head_matmul(const OpCall& call);
 
 void add(const OpCall& call);
 void mul(const OpCall& call);
 void scale(const OpCall& call);
+void clamp(const OpCall& call);
+void sigmoid_gate(const OpCall& call);
+void slice(const OpCall& call);
+void concat(const OpCall& call);
 void swiglu(const OpCall& call);
 void copy(const OpCall& call);
 
@@ -18,6 +23,7 @@ void rms_norm(const OpCall& call);
 void softmax(const OpCall& call);
 void divide_by_sum(const OpCall& call);
 void top_k(const OpCall& call);
+void router(const OpCall& call);
 
 void rope_table(const OpCall& call);
 void rope(const OpCall& call);

@@ -15,6 +15,17 @@ void matmul(const OpCall& call) {
     multiply(matrix(call.in[0]), x.as<const float>(), x.shape[0], call.out[0].as<float>(), {call.status});
 }
 
+void head_matmul(const OpCall& call) {
+    const TensorView &w = call.in[0], &x = call.in[1];
+    const int64_t n_head = w.shape[0], n_out = w.shape[1], n_in = w.shape[2];
+    for (int64_t h = 0; h < n_head; ++h) {
+        const StoredMatrix head{w.data + h * slice_bytes(w.dtype, {n_out, n_in}), w.dtype, n_out, n_in};
+        for (int64_t t = 0; t < x.shape[0]; ++t)
+            multiply(head, x.as<const float>() + (t * n_head + h) * n_in, 1,
+                     call.out[0].as<float>() + (t * n_head + h) * n_out, {call.status, t});
+    }
+}
+
 void get_rows(const OpCall& call) {
     const StoredMatrix table = matrix(call.in[0]);
     const int32_t* ids = call.in[1].as<const int32_t>();

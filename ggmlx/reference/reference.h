@@ -7,7 +7,7 @@
 // EIGHT SUMS. A sum of terms i = 0, 1, … runs in eight partial sums, term i into partial i mod 8 in increasing i, all
 // starting from +0; they are reduced pairwise: (0+4, 1+5, 2+6, 3+7), then +2, then +1.
 //
-// matmul, experts (one output = a weight row w · an activation row x)
+// matmul, head_matmul, experts (one output = a weight row w · an activation row x)
 //   q8_0 q4_0 q4_1 q4_k q6_k mxfp4: x is quantized per 32 values (quant/activation.h: int8 q, scale s_a). Block b
 //   counts
 //     32 values from the start of the row; i = Σ w_int · q exactly; p = partial[b mod 8];
@@ -26,6 +26,11 @@
 // rms_norm: eight sums of fma(x, x, p) over the row; s = 1 / sqrt(sum / float(n) + eps); y = (x · s) · weight.
 // softmax: m = the maximum; e = exp_poly(x - m); eight sums of e; y = e / sum.
 // divide_by_sum: the sum one after the other in increasing index (rows are short); y = x / max(sum, 1e-20).
+// router: softmax as above (of the chosen: in the order of choice), sigmoid(x) = 1 / (1 + exp_poly(-x)); choice = score
+// +
+//   bias; a group's worth is added from its highest choice down; weights are divided by their sum as divide_by_sum
+//   does, then scale · weight.
+// sigmoid_gate: sigmoid(gate) · x. clamp, slice, concat: no rounding.
 // attention: score_j = dot(q, k_j) · scale, the dot product in eight sums of fma over d; m = the maximum of the scores
 //   and the sink; e_j = exp_poly(score_j - m); denominator: eight sums of e_j by the *position* j (partial j mod 8),
 //   then

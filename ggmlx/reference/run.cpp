@@ -11,12 +11,22 @@ void run_reference(const OpCall& call) {
             return reference::rms_norm(call);
         case Op::Matmul:
             return reference::matmul(call);
+        case Op::HeadMatmul:
+            return reference::head_matmul(call);
         case Op::Add:
             return reference::add(call);
         case Op::Mul:
             return reference::mul(call);
         case Op::Scale:
             return reference::scale(call);
+        case Op::Clamp:
+            return reference::clamp(call);
+        case Op::SigmoidGate:
+            return reference::sigmoid_gate(call);
+        case Op::Slice:
+            return reference::slice(call);
+        case Op::Concat:
+            return reference::concat(call);
         case Op::SwiGLU:
             return reference::swiglu(call);
         case Op::Softmax:
@@ -25,6 +35,8 @@ void run_reference(const OpCall& call) {
             return reference::top_k(call);
         case Op::DivideBySum:
             return reference::divide_by_sum(call);
+        case Op::Router:
+            return reference::router(call);
         case Op::RopeTable:
             return reference::rope_table(call);
         case Op::Rope:

@@ -5,7 +5,9 @@
 namespace llm {
 namespace {
 
-constexpr const Architecture* kArchitectures[] = {&kLlama, &kMistral, &kQwen2, &kQwen3};
+constexpr const Architecture* kArchitectures[] = {&kLlama,      &kMistral,  &kQwen2,   &kQwen3,    &kMixtral,
+                                                  &kQwen2Moe,   &kQwen3Moe, &kOlmoe,   &kGptOss,   &kDeepSeekV2,
+                                                  &kDeepSeekV3, &kKimiK2,   &kGlm4Moe, &kMiniMaxM2};
 
 }  // namespace
 

@@ -14,17 +14,34 @@
 
 namespace llm {
 
+/// A checkpoint tensor that holds several slices of one of ours, or one in another order: element (row, column) of
+/// slice i is its element first + i · slice_stride + row · row_stride + column · column_stride, counted row-major. The
+/// slices are the matrices of a tensor of rank 3; any other tensor is one.
+struct PackedSource {
+    enum class Form {
+        Plain,  ///< values of a type that a matrix can have
+        MXFP4,  ///< NAME_blocks u8 [.., n / 32, 16], two codes a byte, the first in its low half, and NAME_scales u8
+                ///< [.., n / 32]; column_stride is 1
+    };
+    std::string name;
+    std::vector<int64_t> shape;  ///< the checkpoint's (MXFP4: as if unpacked), at most rank 3
+    Form form = Form::Plain;
+    int64_t first = 0, slice_stride = 0, row_stride = 0, column_stride = 1;
+};
+
 /// One tensor of the model file and where it comes from.
 struct TensorSpec {
     std::string name;    ///< "blk.3.attn_q.weight"
     ggmlx::Shape shape;  ///< outermost first
     ggmlx::Role role = ggmlx::Role::Dense;
-    /// Hugging Face names: one; for a stacked tensor one per expert, in order.
+    /// Hugging Face names: one; for a stacked tensor one per expert, in order. Empty if only packed forms exist.
     std::vector<std::string> sources;
     /// Matrices may take block types; vectors, norms and routers stay f32.
     bool quantizable = false;
     /// A copy of this tensor that the checkpoint may hold under another name; it is not stored (tied embeddings).
     std::string tied_source;
+    /// Other forms in which checkpoints have it; the first that a checkpoint holds counts.
+    std::vector<PackedSource> packed = {};
 };
 
 /// Everything a build function may use.

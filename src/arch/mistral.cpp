@@ -2,7 +2,7 @@
 // Source: Jiang et al. 2023, arXiv:2310.06825.
 
 #include "src/arch/blocks.h"
-#include "src/arch/dense.h"
+#include "src/arch/decoder.h"
 #include "src/arch/families.h"
 
 namespace llm {
@@ -10,8 +10,8 @@ namespace llm {
 const Architecture kMistral = {
     .name = "mistral",
     .tensors = dense_tensors,
-    .kv_layers = dense_kv_layers,
-    .build = build_dense,
+    .kv_layers = decoder_kv_layers,
+    .build = build_decoder,
     .ignored_sources = kRotaryTables,
 };
 

@@ -2,7 +2,7 @@
 // Source: Yang et al. 2024, arXiv:2407.10671.
 
 #include "src/arch/blocks.h"
-#include "src/arch/dense.h"
+#include "src/arch/decoder.h"
 #include "src/arch/families.h"
 
 namespace llm {
@@ -10,8 +10,8 @@ namespace llm {
 const Architecture kQwen2 = {
     .name = "qwen2",
     .tensors = dense_tensors,
-    .kv_layers = dense_kv_layers,
-    .build = build_dense,
+    .kv_layers = decoder_kv_layers,
+    .build = build_decoder,
     .ignored_sources = kRotaryTables,
 };
 

@@ -17,7 +17,7 @@ namespace llm {
 
 using SequenceId = int32_t;
 
-/// One K and V per token for a layer.
+/// One K and V per token for a layer; with head_dim_v 0 there is K alone, which is read as V too (latent attention).
 struct KvLayer {
     int64_t n_head_kv = 0;
     int64_t head_dim_k = 0, head_dim_v = 0;

@@ -84,7 +84,7 @@ PagedCache::PagedCache(ggmlx::TensorSet& tensors, std::span<const KvLayer> layer
     };
     for (size_t il = 0; il < layers.size(); ++il) {
         add(il, "k", layout_.k, layers[il].n_head_kv, layers[il].head_dim_k);
-        add(il, "v", layout_.v, layers[il].n_head_kv, layers[il].head_dim_v);
+        if (layers[il].head_dim_v > 0) add(il, "v", layout_.v, layers[il].n_head_kv, layers[il].head_dim_v);
     }
 }
 

@@ -26,10 +26,18 @@ ggmlx::Placement place_model(const ggmlx::TensorSet& tensors, std::span<const Kv
     };
     for (size_t il = 0; il < layers.size(); ++il)
         for (const char* part : {"k", "v"}) {
-            ggmlx::Home& home = home_of(tensors.get(fmt::format("blk.{}.cache_{}", il, part)));
-            const bool by_rule = home.rules[0] >= 0;
-            if (!by_rule) home.devices[0] = home_of(tensors.get(layers[il].home)).devices[0];
+            const auto state = tensors.find(fmt::format("blk.{}.cache_{}", il, part));
+            if (!state) continue;
+            const bool by_rule = home_of(*state).rules[0] >= 0;
+            if (!by_rule) home_of(*state).devices[0] = home_of(tensors.get(layers[il].home)).devices[0];
         }
+    for (int32_t i = 0; i < tensors.size(); ++i) {
+        constexpr std::string_view kBias = ".bias";
+        const std::string_view name = tensors[i].name();
+        if (tensors[i].info().role != ggmlx::Role::Expert || !name.ends_with(kBias)) continue;
+        const std::string_view stem = name.substr(0, name.size() - kBias.size());
+        home_of(tensors[i]) = home_of(tensors.get(fmt::format("{}.weight", stem)));
+    }
     return placement;
 }
 

@@ -21,7 +21,8 @@ struct DeviceOptions {
 std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& options);
 
 /// Homes by the rules; what no rule decides is on device 0, except that a layer's cache lives beside its
-/// KvLayer::home. Errors are those of ggmlx::place.
+/// KvLayer::home. Biases of experts always live with their matrices, whatever rules say of them: an expert is computed
+/// in one place. Errors are those of ggmlx::place.
 ggmlx::Placement place_model(const ggmlx::TensorSet& tensors, std::span<const KvLayer> layers,
                              std::span<const ggmlx::PlacementRule> rules, std::span<const std::string> device_names);
 

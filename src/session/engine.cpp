@@ -143,7 +143,18 @@ void Engine::run_step(const Step& step, std::span<const BatchItem> batch, std::v
     cache().fill_inputs(spans, shape, inputs);
     ggmlx::Program& p = program(shape);
     for (const auto& [name, values] : inputs) executor_->set_input(p, name, std::as_bytes(std::span(values)));
-    executor_->run(p);
+    executor_->run(p, [&](int64_t row) {
+        for (const StepPart& part : step.parts) {
+            if (row >= part.n_tokens) {
+                row -= part.n_tokens;
+                continue;
+            }
+            const BatchItem& item = batch[part.item];
+            return fmt::format("token {} at position {}", item.ids[static_cast<size_t>(part.first + row)],
+                               item.session->length() + part.first + row);
+        }
+        return std::string();
+    });
     collect_logits(p, shape, step, rows);
     collect_dumps(p, shape, step);
 }

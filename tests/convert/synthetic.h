@@ -96,14 +96,18 @@ struct MadeCheckpoint {
     std::vector<std::pair<std::string, std::string>> documents;
 
     MadeCheckpoint() { fill(); }
-    /// Makes the tensors that config asks for.
+    /// Makes the tensors that config asks for, except those that lie in tensors of others.
     void fill() {
         tensors.clear();
         const auto c = llm::ModelConfig::from_json(config.dump());
         unsigned seed = 1;
-        for (const auto& spec : llm::architecture(c.architecture).tensors(c))
-            tensors.push_back(f32_tensor(spec.sources[0], {spec.shape.dims().begin(), spec.shape.dims().end()},
-                                         random_values(spec.shape.n_elements(), seed++)));
+        for (const auto& spec : llm::architecture(c.architecture).tensors(c)) {
+            const bool stacked = spec.shape.rank() > 2;
+            const std::vector<int64_t> shape(spec.shape.dims().begin() + (stacked ? 1 : 0), spec.shape.dims().end());
+            for (const std::string& source : spec.sources)
+                tensors.push_back(f32_tensor(
+                    source, shape, random_values(spec.shape.n_elements() / (stacked ? spec.shape[0] : 1), seed++)));
+        }
     }
     MadeTensor& at(const std::string& name) {
         for (MadeTensor& t : tensors)

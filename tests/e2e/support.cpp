@@ -57,8 +57,12 @@ TempFolder::~TempFolder() {
 }
 
 std::string make_model(const TempFolder& folder, const std::string& checkpoint, const std::string& type) {
+    return make_model_from(folder, data_path(checkpoint), type);
+}
+
+std::string make_model_from(const TempFolder& folder, const std::string& checkpoint_path, const std::string& type) {
     convert::ConvertOptions options;
-    options.input = data_path(checkpoint);
+    options.input = checkpoint_path;
     options.output = folder.file("model.ggmx");
     if (!type.empty()) options.recipe.type = convert::parse_weight_type(type);
     convert::convert(options);

@@ -31,6 +31,9 @@ class TempFolder {
 /// path.
 std::string make_model(const TempFolder& folder, const std::string& checkpoint, const std::string& type = "");
 
+/// The same for a checkpoint anywhere.
+std::string make_model_from(const TempFolder& folder, const std::string& checkpoint_path, const std::string& type = "");
+
 /// Tensors of a reference.safetensors.
 std::vector<float> reference_floats(const std::string& checkpoint, const std::string& name);
 std::vector<llm::TokenId> reference_ids(const std::string& checkpoint, const std::string& name);

@@ -39,7 +39,9 @@ TEST_P(Architecture, ContinuesGreedilyLikeTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Architecture,
                          testing::Values("llama", "llama_bf16", "llama_untied", "llama_linear", "llama_sharded",
-                                         "llama_k", "mistral", "qwen2", "qwen2_swa", "qwen3", "qwen3_yarn"),
+                                         "llama_k", "mistral", "qwen2", "qwen2_swa", "qwen3", "qwen3_yarn", "mixtral",
+                                         "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss", "deepseek_v2",
+                                         "deepseek_v2_lite", "deepseek_v3", "kimi_k2", "glm4_moe", "minimax_m2"),
                          [](const auto& fixture) { return fixture.param; });
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tools/args.h"
 #include "tools/commands/commands.h"
 #include "tools/model_path.h"
+#include "tools/model_text.h"
 #include "tools/type_table.h"
 
 namespace cli {
@@ -29,11 +30,6 @@ convert::TypeSummary summarize(const ggmlx::ModelFile& file) {
 
 void print_line(std::string_view label, std::string_view text) { fmt::print("{:<14}{}\n", label, text); }
 
-std::string describe(const llm::ModelConfig& c) {
-    return fmt::format("{}: {} layers, {} wide; {} heads of {}, {} for keys and values; feed-forward {}",
-                       c.architecture, c.n_layer, c.n_embd, c.n_head, c.head_dim, c.n_head_kv, c.n_ff);
-}
-
 void print_origin(const ggmlx::ModelFile& file) {
     if (!file.has_document("quantization.json")) return;
     const auto origin = ordered_json::parse(file.document("quantization.json"), nullptr, false);
@@ -46,12 +42,19 @@ void print_origin(const ggmlx::ModelFile& file) {
                                       text("source_dtype")));
 }
 
+/// The stored values; for a mixture also how many of them work on a token.
+std::string parameters_text(const ggmlx::ModelFile& file, int64_t n_values) {
+    if (!file.has_document("config.json")) return with_thousands(n_values);
+    return describe_parameters(llm::ModelConfig::from_json(file.document("config.json")));
+}
+
 void print_summary(const ggmlx::ModelFile& file) {
     print_line("model", file.path());
     print_line("file", fmt::format("{}, format version {}", human_bytes(file.size_bytes()), file.version()));
     if (file.has_document("config.json")) {
         const auto config = llm::ModelConfig::from_json(file.document("config.json"));
-        print_line("architecture", describe(config));
+        print_line("architecture", describe_model(config));
+        if (config.mixture.n_expert > 0) print_line("experts", describe_experts(config));
         print_line("context", fmt::format("{} tokens", config.n_ctx_train));
         print_line("vocabulary", fmt::format("{} rows", config.n_vocab));
     }
@@ -63,7 +66,7 @@ void print_summary(const ggmlx::ModelFile& file) {
     }
     print_origin(file);
     const auto summary = summarize(file);
-    print_line("parameters", with_thousands(summary.total().n_values));
+    print_line("parameters", parameters_text(file, summary.total().n_values));
     fmt::print("\n{}", type_table(summary));
 }
 
@@ -94,9 +97,7 @@ ordered_json summary_json(const ggmlx::ModelFile& file) {
     if (file.has_document("config.json")) {
         const auto c = llm::ModelConfig::from_json(file.document("config.json"));
         result["architecture"] = c.architecture;
-        result["config"] = {{"n_layer", c.n_layer},     {"n_embd", c.n_embd},          {"n_head", c.n_head},
-                            {"n_head_kv", c.n_head_kv}, {"head_dim", c.head_dim},      {"n_ff", c.n_ff},
-                            {"n_vocab", c.n_vocab},     {"n_ctx_train", c.n_ctx_train}};
+        result["config"] = model_json(c);
     }
     if (file.has_document("tokenizer.json")) {
         const auto tokenizer = convert::tokenizer_info(file.document("tokenizer.json"));

@@ -16,6 +16,7 @@
 #include "tools/engine_flags.h"
 #include "tools/json_text.h"
 #include "tools/model_path.h"
+#include "tools/model_text.h"
 #include "tools/text_input.h"
 
 namespace cli {
@@ -91,8 +92,19 @@ Described describe(const PlanFlags& flags) {
     return {std::move(config), std::move(weights), fmt::format("matrices assumed as {}", ggmlx::name(*type))};
 }
 
-ordered_json plan_json(const llm::PlanReport& r, const std::string& assumption) {
-    ordered_json json = {{"n_ctx", r.n_ctx}, {"max_batch", r.max_batch}, {"assumption", assumption}};
+int64_t n_values(const ggmlx::TensorSet& weights) {
+    int64_t n = 0;
+    for (int32_t i = 0; i < weights.size(); ++i) n += weights[i].shape().n_elements();
+    return n;
+}
+
+ordered_json plan_json(const llm::PlanReport& r, const Described& model) {
+    ordered_json json = {{"architecture", model.config.architecture},
+                         {"config", model_json(model.config)},
+                         {"parameters", n_values(model.weights)},
+                         {"n_ctx", r.n_ctx},
+                         {"max_batch", r.max_batch},
+                         {"assumption", model.assumption}};
     for (const auto& d : r.devices)
         json["devices"].push_back({{"name", d.name},
                                    {"description", d.description},
@@ -150,8 +162,11 @@ void print_tensors(const llm::PlanReport& r) {
     }
 }
 
-void print_plan(const llm::PlanReport& r, const std::string& assumption, bool tensors) {
-    if (!assumption.empty()) fmt::print("{}\n", assumption);
+void print_plan(const llm::PlanReport& r, const Described& model, bool tensors) {
+    fmt::print("{}\n", describe_model(model.config));
+    if (model.config.mixture.n_expert > 0) fmt::print("experts: {}\n", describe_experts(model.config));
+    fmt::print("parameters: {}\n", describe_parameters(model.config));
+    if (!model.assumption.empty()) fmt::print("{}\n", model.assumption);
     fmt::print("context {} tokens, steps of at most {} tokens\n\n", r.n_ctx, r.max_batch);
     print_devices(r);
     print_rules(r);
@@ -183,9 +198,9 @@ int run_plan(std::span<const std::string> arguments) {
     llm::PlanReport report = llm::plan_report(blueprint, options.rules, backends);
     if (flags.ram) report.devices[0].free_bytes = *flags.ram;
     if (flags.common.json)
-        fmt::print("{}\n", json_line(plan_json(report, model.assumption)));
+        fmt::print("{}\n", json_line(plan_json(report, model)));
     else
-        print_plan(report, model.assumption, flags.tensors);
+        print_plan(report, model, flags.tensors);
     return 0;
 }
 

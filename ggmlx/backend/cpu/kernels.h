@@ -63,9 +63,10 @@ struct ValueArgs {
     int n_heads;
     const void* v_rows;  ///< [n_rows, head_dim] of the cache's type
     int64_t n_rows;
-    int64_t head_dim;
+    int64_t head_dim;  ///< of a row; only dims [dim_begin, dim_end) are read
     int64_t dim_begin, dim_end;
-    float* y;  ///< [n_heads, head_dim]
+    float* y;  ///< [n_heads][y_stride]
+    int64_t y_stride;
 };
 
 /// One instruction set's kernels. A null entry: no such type for this work.

@@ -45,12 +45,16 @@ Tensor attention(Graph& g, const AttentionInputs& in, AttentionParams params) {
     checks::array(op, "positions", in.positions, DType::I32, Shape{n_tokens});
     require(params.window >= 0, ErrorKind::InvalidArgument, "attention: window is {} but must not be negative",
             params.window);
+    require(params.head_dim_v >= 0 && params.head_dim_v <= in.v_cache.dim(3), ErrorKind::InvalidArgument,
+            "attention: values of {} are to be read from {}, whose rows have {}", params.head_dim_v,
+            checks::label("v_cache", in.v_cache), in.v_cache.dim(3));
     std::vector<Tensor> inputs = {in.q, in.k_cache, in.v_cache, in.block_table, in.sequence, in.positions};
     if (in.sinks) {
         checks::array(op, "sinks", in.sinks, DType::F32, Shape{n_head});
         inputs.push_back(in.sinks);
     }
-    return g.add_node(op, params, std::move(inputs), {{DType::F32, {n_tokens, n_head * in.v_cache.dim(3)}, ""}})[0];
+    const int64_t head_dim_v = params.head_dim_v > 0 ? params.head_dim_v : in.v_cache.dim(3);
+    return g.add_node(op, params, std::move(inputs), {{DType::F32, {n_tokens, n_head * head_dim_v}, ""}})[0];
 }
 
 }  // namespace ggmlx

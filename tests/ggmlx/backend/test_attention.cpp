@@ -49,6 +49,7 @@ struct AttentionSize {
     int64_t n_tokens, n_head, n_head_kv, head_dim, head_dim_v;
     int32_t window = 0;
     bool sinks = false;
+    bool values_in_keys = false;  ///< head_dim_v values at the beginning of the keys
 };
 
 void build_attention(OpCase& c, Random& random, DType k_type, DType v_type, const AttentionSize& s) {
@@ -60,7 +61,7 @@ void build_attention(OpCase& c, Random& random, DType k_type, DType v_type, cons
         sequence.push_back(t % 5 == 3 ? -1 : static_cast<int32_t>(random() % 2));
         positions.push_back(static_cast<int32_t>(t == 0 ? max_blocks * block_len - 1 : random() % 96));
     }
-    const AttentionInputs in{
+    AttentionInputs in{
         .q = c.input(random_array(random, {s.n_tokens, s.n_head, s.head_dim})),
         .k_cache = c.state(random_cache(random, k_type, {n_blocks, s.n_head_kv, block_len, s.head_dim})),
         .v_cache = c.state(random_cache(random, v_type, {n_blocks, s.n_head_kv, block_len, s.head_dim_v})),
@@ -69,15 +70,16 @@ void build_attention(OpCase& c, Random& random, DType k_type, DType v_type, cons
         .positions = c.input({{s.n_tokens}, positions}),
         .sinks = s.sinks ? c.weight(random_array(random, {s.n_head})) : Tensor{},
     };
-    attention(c.graph, in, {.scale = 0.3f, .window = s.window});
+    if (s.values_in_keys) in.v_cache = in.k_cache;
+    attention(c.graph, in, {.scale = 0.3f, .window = s.window, .head_dim_v = s.values_in_keys ? s.head_dim_v : 0});
 }
 
 std::vector<CaseOf> attention_cases() {
     // Groups of 1, 2, 3, 7 and more than eight heads; dims short of a vector; one token and enough to fill all threads.
     const std::vector<AttentionSize> sizes = {
-        {1, 1, 1, 4, 4},       {1, 2, 1, 64, 64, 0, true},   {13, 3, 1, 20, 36},
-        {9, 14, 2, 72, 64, 7}, {1, 20, 1, 40, 100, 0, true}, {6, 4, 4, 128, 128, 33, true},
-        {33, 4, 2, 16, 8, 1}};
+        {1, 1, 1, 4, 4},       {1, 2, 1, 64, 64, 0, true},         {13, 3, 1, 20, 36},
+        {9, 14, 2, 72, 64, 7}, {1, 20, 1, 40, 100, 0, true},       {6, 4, 4, 128, 128, 33, true},
+        {33, 4, 2, 16, 8, 1},  {1, 20, 1, 72, 64, 0, false, true}, {5, 5, 1, 40, 33, 0, true, true}};
     std::vector<CaseOf> cases;
     for (DType dtype : kCacheTypes) {
         for (size_t i = 0; i < sizes.size(); ++i)

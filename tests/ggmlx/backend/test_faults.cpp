@@ -55,6 +55,17 @@ std::vector<CaseOf> fault_cases() {
                          x.as<float>()[2 * 16 + 15] = NAN;
                          top_k(c.graph, c.input(std::move(x)), 4);
                      }});
+    cases.push_back({"router of infinity", [](OpCase& c, Random& random) {
+                         Array x = random_array(random, {3, 16});
+                         x.as<float>()[2 * 16 + 15] = INFINITY;
+                         const Tensor logits = c.input(std::move(x));
+                         router(c.graph, logits, c.input(ints({3}, {0, 0, 0})), {}, {.k = 4, .normalize = true});
+                     }});
+    cases.push_back({"head_matmul of NaN", [](OpCase& c, Random& random) {
+                         Array x = random_array(random, {4, 3, 64});
+                         x.as<float>()[(2 * 3 + 1) * 64 + 40] = NAN;
+                         head_matmul(c.graph, c.weight(random_weight(random, DType::Q8_0, {3, 16, 64})), c.input(x));
+                     }});
     for (int32_t slot : {-2, 8})
         cases.push_back({"cache_append to " + std::to_string(slot), [=](OpCase& c, Random& random) {
                              const Tensor cache = c.state(random_array(random, {2, 3, 4, 8}));

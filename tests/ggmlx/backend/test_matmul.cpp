@@ -33,6 +33,13 @@ std::vector<CaseOf> matmul_cases() {
                                  const Tensor w = c.weight(random_weight(random, dtype, {s.n_out, s.n_in}));
                                  matmul(c.graph, w, c.input(random_array(random, {s.n_tokens, s.n_in})));
                              }});
+        for (int64_t n_tokens : {1, 5, 9})
+            cases.push_back({"head_matmul " + std::string(name(dtype)) + " columns " + std::to_string(n_tokens),
+                             [=](OpCase& c, Random& random) {
+                                 const int64_t n_in = info(dtype).block_len == 256 ? 512 : 100;
+                                 const Tensor w = c.weight(random_weight(random, dtype, {3, 37, n_in}));
+                                 head_matmul(c.graph, w, c.input(random_array(random, {n_tokens, 3, n_in})));
+                             }});
         const int64_t n_cols = info(dtype).block_len == 256 ? 512 : 100;
         cases.push_back({"get_rows " + std::string(name(dtype)), [=](OpCase& c, Random& random) {
                              const Tensor table = c.weight(random_weight(random, dtype, {37, n_cols}));

@@ -44,6 +44,20 @@ std::vector<CaseOf> row_cases() {
         add_case("scale" + suffix, [=](OpCase& c, Random& random) {
             scale(c.graph, c.input(random_array(random, {3, n})), 1.7f);
         });
+        add_case("clamp" + suffix, [=](OpCase& c, Random& random) {
+            clamp(c.graph, c.input(random_array(random, {3, n}, 3.0f)), 1.25f);
+        });
+        add_case("sigmoid_gate" + suffix, [=](OpCase& c, Random& random) {
+            const Tensor x = c.input(random_array(random, {3, n}));
+            sigmoid_gate(c.graph, x, c.input(random_array(random, {3, 1}, 60.0f)));
+        });
+        add_case("slice" + suffix, [=](OpCase& c, Random& random) {
+            slice(c.graph, c.input(random_array(random, {3, 2, n + 5})), 3, n);
+        });
+        add_case("concat" + suffix, [=](OpCase& c, Random& random) {
+            const Tensor a = c.input(random_array(random, {3, 2, n}));
+            concat(c.graph, a, c.input(random_array(random, {3, 2, 3})));
+        });
         add_case("copy" + suffix, [=](OpCase& c, Random& random) {
             copy(c.graph, c.input(random_array(random, {3, n})));
         });
@@ -76,6 +90,19 @@ std::vector<CaseOf> row_cases() {
         const Tensor rows = c.input(ints({3}, {0, -1, 5}));
         top_k(c.graph, c.input(std::move(x)), 4, rows);
     });
+    using Score = RouterParams::Score;
+    for (const RouterParams& p :
+         {RouterParams{.score = Score::Softmax, .k = 8, .normalize = true},
+          RouterParams{
+              .score = Score::Sigmoid, .k = 6, .n_groups = 8, .groups_used = 3, .group_best = 2, .scale = 2.5f},
+          RouterParams{.score = Score::SoftmaxOfChosen, .k = 4}})
+        add_case("router " + std::to_string(p.k), [=](OpCase& c, Random& random) {
+            Array x = random_array(random, {9, 128}, 3.0f);
+            x.as<float>()[3 * 128] = NAN;  // in a padded row: no report
+            const Tensor logits = c.input(std::move(x));
+            const Tensor rows = c.input(ints({9}, {0, 1, 0, -1, 0, 0, 2, -1, 0}));
+            router(c.graph, logits, rows, p.n_groups > 1 ? c.weight(random_array(random, {128})) : Tensor(), p);
+        });
     return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Rows, CpuRows, testing::ValuesIn(row_cases()), case_label);

@@ -133,6 +133,52 @@ TEST_F(Ops, TopKGivesWeightsAndIds) {
     EXPECT_EQ(refusal([&] { top_k(g, x, 2, i32("rows4", {4})); }), "top_k: rows rows4 is [4] but must be [5]");
 }
 
+TEST_F(Ops, RouterGivesWeightsAndIds) {
+    Tensor logits = f32("logits", {5, 8}), rows = i32("rows", {5});
+    const Routing r = router(g, logits, rows, {}, {.k = 3});
+    EXPECT_EQ(r.weights.shape(), Shape({5, 3}));
+    EXPECT_EQ(r.ids.dtype(), DType::I32);
+    EXPECT_EQ(g.nodes().back().inputs.size(), 2u);
+    router(g, logits, rows, weight("bias", {8}), {.k = 4, .n_groups = 4, .groups_used = 2, .group_best = 2});
+    EXPECT_EQ(g.nodes().back().inputs.size(), 3u);
+    const auto refused = [&](RouterParams p) { return refusal([&] { router(g, logits, rows, {}, p); }); };
+    EXPECT_EQ(refused({.k = 9}), "router: k is 9 but there are 8 experts");
+    EXPECT_EQ(refused({.k = 1, .n_groups = 3}), "router: 8 experts do not form 3 groups of equal size");
+    EXPECT_EQ(refused({.k = 5, .n_groups = 4, .groups_used = 2}),
+              "router: 2 of 4 groups of 2 experts do not give 5 experts");
+    EXPECT_EQ(refused({.k = 1, .n_groups = 4, .groups_used = 1, .group_best = 3}),
+              "router: the 3 best of a group are asked for but groups have 2 experts");
+    EXPECT_EQ(refusal([&] { router(g, logits, rows, weight("bias7", {7}), {.k = 1}); }),
+              "router: bias bias7 is [7] but must be [8]");
+}
+
+TEST_F(Ops, HeadMatmulTakesOneMatrixPerHead) {
+    EXPECT_EQ(head_matmul(g, weight("heads", {4, 20, 16}), f32("x", {5, 4, 16})).shape(), Shape({5, 4, 20}));
+    EXPECT_EQ(refusal([&] {
+                  head_matmul(g, weight("flat", {20, 16}), f32("x1", {5, 4, 16}));
+              }),
+              "head_matmul: weight flat is [20, 16] but must be [n_head, n_out, n_in]");
+    EXPECT_EQ(refusal([&] {
+                  head_matmul(g, weight("heads3", {3, 20, 16}), f32("x2", {5, 4, 16}));
+              }),
+              "head_matmul: x x2 is [5, 4, 16] but must be [5, 3, 16]");
+}
+
+TEST_F(Ops, RowsAreCutJoinedLimitedAndGated) {
+    Tensor x = f32("x", {5, 2, 8});
+    EXPECT_EQ(slice(g, x, 2, 6).shape(), Shape({5, 2, 6}));
+    EXPECT_EQ(concat(g, x, f32("y", {5, 2, 3})).shape(), Shape({5, 2, 11}));
+    EXPECT_EQ(clamp(g, x, 2.0f).shape(), x.shape());
+    EXPECT_EQ(sigmoid_gate(g, f32("z", {5, 8}), f32("gate", {5, 1})).shape(), Shape({5, 8}));
+    EXPECT_EQ(refusal([&] { slice(g, x, 3, 6); }), "slice: values 3 to 9 of a row are wanted but x x has rows of 8");
+    EXPECT_EQ(refusal([&] { concat(g, x, f32("y2", {5, 3})); }), "concat: b y2 is [5, 3] but must be [5, 2, 3]");
+    EXPECT_EQ(refusal([&] { clamp(g, x, 0.0f); }), "clamp: limit is 0 but must be positive");
+    EXPECT_EQ(refusal([&] {
+                  sigmoid_gate(g, f32("z2", {5, 8}), f32("gate2", {5, 8}));
+              }),
+              "sigmoid_gate: gate gate2 is [5, 8] but must be [5, 1]");
+}
+
 TEST_F(Ops, RopeRotatesValuesInsideAHead) {
     Tensor table = rope_table(g, i32("positions", {5}), {.inv_freq = {1.0f, 0.5f, 0.25f}});
     EXPECT_EQ(table.shape(), Shape({5, 3, 2}));

@@ -127,6 +127,17 @@ TEST(Attention, EqualsTheFloat64One) {
     }
 }
 
+TEST(Attention, ReadsTheBeginningOfKeysAsValues) {
+    CachedTokens s(DType::F16, kSequence, kPositions);
+    CachedTokens prefix(DType::F16, kSequence, kPositions);
+    for (int64_t row = 0; row < s.n_blocks * s.n_head_kv * s.block_len; ++row)
+        std::copy_n(s.k_cache.as<uint16_t>() + row * s.head_dim, s.head_dim_v,
+                    s.v_cache.as<uint16_t>() + row * s.head_dim_v);
+    const auto expected = s.attend({.scale = 0.3f}, true);
+    prefix.v_cache = prefix.k_cache;
+    EXPECT_EQ(prefix.attend({.scale = 0.3f, .head_dim_v = prefix.head_dim_v}, true), expected);
+}
+
 TEST(Attention, GivesPaddedRowsZeroAndOthersTheSameBitsAsAlone) {
     CachedTokens all(DType::F16, kSequence, kPositions);
     const auto y = all.attend({.scale = 0.3f}, true);

@@ -29,6 +29,38 @@ TEST(Matmul, EqualsTheFloat64DotProductOfItsOperands) {
     }
 }
 
+TEST(HeadMatmul, IsAMatmulOfEveryHead) {
+    Random random(9);
+    for (DType dtype : kWeightTypes) {
+        const int64_t n_head = 3, n_out = 21, n_in = info(dtype).block_len == 256 ? 256 : 100, n_tokens = 4;
+        Array w = random_weight(random, dtype, {n_head, n_out, n_in});
+        Array x = random_array(random, {n_tokens, n_head, n_in});
+        const auto y = run_floats(Op::HeadMatmul, {}, {&w, &x}, {n_tokens, n_head, n_out});
+        for (int64_t h = 0; h < n_head; ++h) {
+            Array head(dtype, {n_out, n_in}), rows(DType::F32, {n_tokens, n_in});
+            std::copy_n(w.bytes.begin() + h * slice_bytes(dtype, {n_out, n_in}), head.bytes.size(), head.bytes.begin());
+            for (int64_t t = 0; t < n_tokens; ++t)
+                std::copy_n(x.as<float>() + (t * n_head + h) * n_in, n_in, rows.as<float>() + t * n_in);
+            const auto expected = matmul(head, rows);
+            for (int64_t t = 0; t < n_tokens; ++t)
+                for (int64_t r = 0; r < n_out; ++r)
+                    EXPECT_EQ(y[static_cast<size_t>((t * n_head + h) * n_out + r)],
+                              expected[static_cast<size_t>(t * n_out + r)])
+                        << name(dtype);
+        }
+    }
+}
+
+TEST(HeadMatmul, ReportsTheTokenThatCannotBeQuantized) {
+    Random random(10);
+    Array w = random_weight(random, DType::Q8_0, {3, 16, 32}), x = random_array(random, {2, 3, 32});
+    Array y(DType::F32, {2, 3, 16});
+    x.as<float>()[(1 * 3 + 2) * 32 + 5] = INFINITY;
+    OpRun run(Op::HeadMatmul, {}, {&w, &x}, {&y});
+    EXPECT_EQ(run.status.fault(), Fault::NonFinite);
+    EXPECT_EQ(run.status.row(), 1);
+}
+
 TEST(Matmul, GivesATokenTheSameBitsAloneAndAmongOthers) {
     Random random(2);
     for (DType dtype : kWeightTypes) {

@@ -1,4 +1,5 @@
-// Ops on rows and single values: add, mul, scale, swiglu, rms_norm, softmax, top_k, divide_by_sum, copy.
+// Ops on rows and single values: add, mul, scale, clamp, sigmoid_gate, slice, concat, swiglu, rms_norm, softmax, top_k,
+// divide_by_sum, copy.
 
 #include <numeric>
 
@@ -22,6 +23,35 @@ TEST(Elementwise, AddsAndMultipliesRowsAndWholes) {
             EXPECT_EQ(scaled[i], 0.3f * x);
         }
     }
+}
+
+TEST(Clamp, LimitsBothWaysAndKeepsNaN) {
+    Array x({5}, std::vector<float>{-2, -1.5f, 0.25f, 7, NAN});
+    const auto y = run_floats(Op::Clamp, ClampParams{1.5f}, {&x}, {5});
+    EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 4), (std::vector<float>{-1.5f, -1.5f, 0.25f, 1.5f}));
+    EXPECT_TRUE(std::isnan(y[4]));
+}
+
+TEST(SigmoidGate, WeighsRows) {
+    Random random(8);
+    Array x = random_array(random, {17, 100}), gate = random_array(random, {17, 1}, 4.0f);
+    const auto y = run_floats(Op::SigmoidGate, {}, {&x, &gate}, x.shape);
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double g = gate.floats()[i / 100], exact = x.floats()[i] / (1.0 + std::exp(-g));
+        // exponential (2), addition, division, product
+        ASSERT_NEAR(y[i], exact, 5 * kEps * std::fabs(exact));
+    }
+}
+
+TEST(Slice, TakesAPartOfEveryRow) {
+    Array x({2, 2, 4}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
+    EXPECT_EQ(run_floats(Op::Slice, SliceParams{1}, {&x}, {2, 2, 2}), (std::vector<float>{1, 2, 5, 6, 9, 10, 13, 14}));
+    EXPECT_EQ(run_floats(Op::Slice, SliceParams{0}, {&x}, {2, 2, 4}), x.floats());
+}
+
+TEST(Concat, PutsRowsBehindRows) {
+    Array a({2, 1, 2}, std::vector<float>{1, 2, 3, 4}), b({2, 1, 1}, std::vector<float>{5, 6});
+    EXPECT_EQ(run_floats(Op::Concat, {}, {&a, &b}, {2, 1, 3}), (std::vector<float>{1, 2, 5, 3, 4, 6}));
 }
 
 TEST(SwiGLU, FollowsItsParameters) {

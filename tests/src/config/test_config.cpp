@@ -87,10 +87,8 @@ TEST(ModelConfig, ReadsEveryPublishedConfigOfAKnownFamily) {
 }
 
 TEST(ModelConfig, NamesTheKnownFamiliesWhenItMeetsAnother) {
-    for (const char* model : {"Mixtral-8x7B-v0.1", "gpt-oss-20b"}) {
-        const std::string message = unsupported(json::parse(published(model)));
-        EXPECT_TRUE(contains(message, "llama, mistral, qwen2, qwen3")) << message;
-    }
+    const std::string message = unsupported(small("bert"));
+    EXPECT_TRUE(contains(message, "llama, mistral, qwen2, qwen3, mixtral")) << message;
 }
 
 TEST(ModelConfig, SaysThatANestedTextModelIsNotSupported) {

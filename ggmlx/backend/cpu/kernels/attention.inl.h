@@ -42,7 +42,7 @@ void value_columns(const ValueArgs& a, int head, int64_t d, int64_t n_last) {
     F8 sums[H][D];
     for (int h = 0; h < H; ++h)
         for (int i = 0; i < D; ++i) {
-            const float* y = a.y + (head + h) * a.head_dim + d + 8 * i;
+            const float* y = a.y + (head + h) * a.y_stride + d + 8 * i;
             sums[h][i] = n_last == 8 ? Isa::load8(y) : load_first<Isa>(y, n_last, 0.0f);
         }
     const auto* v = static_cast<const typename Plain::Stored*>(a.v_rows) + d;
@@ -57,7 +57,7 @@ void value_columns(const ValueArgs& a, int head, int64_t d, int64_t n_last) {
     }
     for (int h = 0; h < H; ++h)
         for (int i = 0; i < D; ++i) {
-            float* y = a.y + (head + h) * a.head_dim + d + 8 * i;
+            float* y = a.y + (head + h) * a.y_stride + d + 8 * i;
             if (n_last == 8)
                 Isa::store8(y, sums[h][i]);
             else

@@ -41,9 +41,9 @@ struct ActivationRows {
 };
 
 /// Converts all rows of x [n_rows, n] with the whole team (x itself if nothing is to be done); ends with a barrier.
-/// dst: n_rows · row_bytes() bytes.
+/// dst: n_rows · row_bytes() bytes. rows_per_token: how many rows of x a reported token has.
 ActivationRows convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, int64_t n, std::byte* dst,
-                            const OpCall& call, Worker& worker) noexcept;
+                            const OpCall& call, Worker& worker, int64_t rows_per_token = 1) noexcept;
 
 /// Multiplies row tiles [begin, end) with n columns, which column(i) gives as a Column.
 template <class F>

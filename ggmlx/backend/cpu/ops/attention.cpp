@@ -17,6 +17,12 @@ constexpr int64_t kMaxHeads = 8;      // query heads of one KV head that are wor
 constexpr int64_t kScorePiece = 256;  // positions that a thread claims at once
 constexpr int64_t kValuePiece = 64;   // dimensions that a thread claims at once
 
+/// Values of a head's result: the whole row of v_cache, or its beginning.
+int64_t value_length(const OpCall& call) {
+    const int64_t wanted = call.param<AttentionParams>().head_dim_v;
+    return wanted > 0 ? wanted : call.in[2].shape[3];
+}
+
 /// What one token sees: positions first … last of a sequence, and the blocks that hold them. Nothing if last < first.
 struct Visible {
     const int32_t* blocks = nullptr;
@@ -38,7 +44,7 @@ struct Attention {
           group(n_head / n_head_kv),
           block_len(k_cache.shape[2]),
           head_dim(k_cache.shape[3]),
-          head_dim_v(v_cache.shape[3]),
+          head_dim_v(value_length(c)),
           sinks(c.in.size() > 6 ? c.in[6].as<const float>() : nullptr) {}
 
     /// Heads are worked on in units of one token and at most kMaxHeads query heads of one KV head.
@@ -129,8 +135,9 @@ void add_values(const Attention& a, const Unit& u, const float* weights, int64_t
     for (int h = 0; h < u.n_heads; ++h) std::fill(y + h * a.head_dim_v + begin, y + h * a.head_dim_v + end, 0.0f);
     for_each_piece(a, u.visible, u.visible.first, u.visible.last + 1, [&](int32_t block, int64_t j, int64_t n) {
         const std::byte* rows = a.cache_row(a.v_cache, block, u.head_kv, j % a.block_len);
-        kernels.attention_values[static_cast<size_t>(a.v_cache.dtype)](
-            {weights + (j - u.visible.origin()), stride, u.n_heads, rows, n, a.head_dim_v, begin, end, y});
+        kernels.attention_values[static_cast<size_t>(a.v_cache.dtype)]({weights + (j - u.visible.origin()), stride,
+                                                                        u.n_heads, rows, n, a.v_cache.shape[3], begin,
+                                                                        end, y, a.head_dim_v});
     });
     for (int h = 0; h < u.n_heads; ++h) {
         float* head = y + h * a.head_dim_v + begin;

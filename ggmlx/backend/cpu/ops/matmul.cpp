@@ -63,6 +63,36 @@ void matmul(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
+void head_matmul(const OpCall& call, Worker& worker) noexcept {
+    const TensorView &w = call.in[0], &x = call.in[1];
+    const int64_t n_head = w.shape[0], n_out = w.shape[1], n_in = w.shape[2], n_tokens = x.shape[0];
+    const ActivationForm form(w.dtype, n_in);
+    Scratch scratch(call.scratch);
+    std::byte* converted = scratch.take<std::byte>(n_tokens * n_head * form.row_bytes());
+    const ActivationRows rows =
+        convert_rows(form, x.as<const float>(), n_tokens * n_head, n_in, converted, call, worker, n_head);
+
+    const int64_t n_tiles = ceil_div(n_out, kTileRows), tile_bytes = slice_bytes(w.dtype, {kTileRows, n_in});
+    const int64_t head_bytes = slice_bytes(w.dtype, {n_out, n_in});
+    const int64_t step = std::min(grain(n_head * n_tiles, tile_bytes, worker.team.size()), n_tiles);
+    const int64_t n_pieces = ceil_div(n_tiles, step);
+    worker.team.share(n_head * n_pieces, 1, [&](int64_t i, int64_t) {
+        const int64_t head = i / n_pieces, begin = i % n_pieces * step, end = std::min(begin + step, n_tiles);
+        const MatmulArgs args{w.data + head * head_bytes, n_out, n_in, nullptr};
+        multiply_tiles(worker.kernels, w.dtype, args, n_tokens, begin, end, [&](int64_t t) {
+            const int64_t row = t * n_head + head;
+            return Column{rows.row(row), call.out[0].as<float>() + row * n_out};
+        });
+    });
+}
+
+size_t head_matmul_scratch(const Node& node, int) {
+    const Tensor w = node.inputs[0], x = node.inputs[1];
+    Scratch scratch(nullptr);
+    scratch.take<std::byte>(x.dim(0) * x.dim(1) * ActivationForm(w.dtype(), w.dim(2)).row_bytes());
+    return scratch.used_bytes();
+}
+
 size_t matmul_scratch(const Node& node, int) {
     const Tensor w = node.inputs[0], x = node.inputs[1];
     Scratch scratch(nullptr);

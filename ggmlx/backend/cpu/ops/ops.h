@@ -18,14 +18,20 @@ struct Worker {
 
 void get_rows(const OpCall& call, Worker& worker) noexcept;
 void matmul(const OpCall& call, Worker& worker) noexcept;
+void head_matmul(const OpCall& call, Worker& worker) noexcept;
 void rms_norm(const OpCall& call, Worker& worker) noexcept;
 void add(const OpCall& call, Worker& worker) noexcept;
 void mul(const OpCall& call, Worker& worker) noexcept;
 void scale(const OpCall& call, Worker& worker) noexcept;
+void clamp(const OpCall& call, Worker& worker) noexcept;
+void sigmoid_gate(const OpCall& call, Worker& worker) noexcept;
+void slice(const OpCall& call, Worker& worker) noexcept;
+void concat(const OpCall& call, Worker& worker) noexcept;
 void swiglu(const OpCall& call, Worker& worker) noexcept;
 void softmax(const OpCall& call, Worker& worker) noexcept;
 void top_k(const OpCall& call, Worker& worker) noexcept;
 void divide_by_sum(const OpCall& call, Worker& worker) noexcept;
+void router(const OpCall& call, Worker& worker) noexcept;
 void rope_table(const OpCall& call, Worker& worker) noexcept;
 void rope(const OpCall& call, Worker& worker) noexcept;
 void cache_append(const OpCall& call, Worker& worker) noexcept;
@@ -38,6 +44,8 @@ void expert_sum(const OpCall& call, Worker& worker) noexcept;
 void copy(const OpCall& call, Worker& worker) noexcept;
 
 size_t matmul_scratch(const Node& node, int n_threads);
+size_t head_matmul_scratch(const Node& node, int n_threads);
+size_t router_scratch(const Node& node, int n_threads);
 size_t attention_scratch(const Node& node, int n_threads);
 size_t experts_scratch(const Node& node, int n_threads);
 size_t expert_rows_scratch(const Node& node, int n_threads);

@@ -7,6 +7,7 @@
 
 #include "ggmlx/backend/cpu/ops/ops.h"
 #include "ggmlx/core/math.h"
+#include "ggmlx/reference/exp.h"
 
 namespace ggmlx::cpu {
 namespace {
@@ -114,6 +115,38 @@ void top_k(const OpCall& call, Worker& worker) noexcept {
         if (is_padding) return std::fill(ids, ids + k, -1);
         std::iota(ids, ids + k, 0);
         call.status->report(Fault::NonFinite, row);
+    });
+}
+
+void clamp(const OpCall& call, Worker& worker) noexcept {
+    const float limit = call.param<ClampParams>().limit;
+    const float* x = call.in[0].as<const float>();
+    float* y = call.out[0].as<float>();
+    worker.team.share(call.in[0].shape.n_elements(), kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) y[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+    });
+}
+
+void sigmoid_gate(const OpCall& call, Worker& worker) noexcept {
+    const TensorView& x = call.in[0];
+    share_rows(x, worker, [&](int64_t row) {
+        worker.kernels.scale(sigmoid(call.in[1].as<const float>()[row]), row_of(x, row), out_row(call, row),
+                             x.shape[-1]);
+    });
+}
+
+void slice(const OpCall& call, Worker& worker) noexcept {
+    const int64_t first = call.param<SliceParams>().first;
+    share_rows(call.out[0], worker, [&](int64_t row) {
+        std::copy_n(row_of(call.in[0], row) + first, call.out[0].shape[-1], out_row(call, row));
+    });
+}
+
+void concat(const OpCall& call, Worker& worker) noexcept {
+    const TensorView &a = call.in[0], &b = call.in[1];
+    share_rows(call.out[0], worker, [&](int64_t row) {
+        float* behind = std::copy_n(row_of(a, row), a.shape[-1], out_row(call, row));
+        std::copy_n(row_of(b, row), b.shape[-1], behind);
     });
 }
 
