@@ -32,7 +32,8 @@ SRC = {
     "planner": ["config", "kv", "arch", "tokenizer", "chat", "sampling", "model", "session"],
 }
 # Files that lie in src/ itself belong to the room of their name, with this exception.
-SRC_FILES = {"weights": "model", "config_json": "config", "rope_frequencies": "config"}
+SRC_FILES = {"weights": "model", "config_json": "config", "config_family": "config", "config_mixture": "config",
+             "rope_frequencies": "config"}
 
 
 def build_table():

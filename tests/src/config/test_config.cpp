@@ -2,25 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include "tests/src/config/support.h"
 
-#include "ggmlx/core/error.h"
-#include "src/config.h"
-
-namespace llm {
+namespace llm::test {
 namespace {
 
 using nlohmann::json;
-
-std::string published(const std::string& model) {
-    std::ifstream file(GGMLX_TEST_DATA "/configs/" + model + "/config.json");
-    std::stringstream text;
-    text << file.rdbuf();
-    EXPECT_FALSE(text.str().empty()) << model;
-    return text.str();
-}
 
 json small(const std::string& model_type = "llama") {
     return {{"model_type", model_type}, {"num_hidden_layers", 4},
@@ -30,25 +17,8 @@ json small(const std::string& model_type = "llama") {
             {"hidden_act", "silu"},     {"head_dim", 8}};
 }
 
-ModelConfig parse(const json& config) { return ModelConfig::from_json(config.dump()); }
-
-/// The message of the error that parsing ends in; empty if there is none.
-std::string failure(const json& config, ggmlx::ErrorKind kind) {
-    try {
-        parse(config);
-    } catch (const ggmlx::Error& error) {
-        EXPECT_EQ(error.kind(), kind) << error.what();
-        return error.what();
-    }
-    return "";
-}
-std::string corrupt(const json& config) { return failure(config, ggmlx::ErrorKind::CorruptFile); }
-std::string unsupported(const json& config) { return failure(config, ggmlx::ErrorKind::Unsupported); }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
 TEST(ModelConfig, ReadsLlama31) {
-    const auto c = ModelConfig::from_json(published("Llama-3.1-8B"));
+    const auto c = parse(published("Llama-3.1-8B"));
     EXPECT_EQ(c.architecture, "llama");
     EXPECT_EQ(c.n_layer, 32);
     EXPECT_EQ(c.n_embd, 4096);
@@ -77,7 +47,7 @@ TEST(ModelConfig, ReadsEveryPublishedConfigOfAKnownFamily) {
          {Expected{"Llama-3.1-70B", "llama", 80, 128, false}, Expected{"SmolLM2-135M", "llama", 30, 64, true},
           Expected{"Qwen3-0.6B", "qwen3", 28, 128, true}, Expected{"Qwen3-1.7B", "qwen3", 28, 128, true},
           Expected{"Qwen3-8B", "qwen3", 36, 128, false}, Expected{"Qwen3-32B", "qwen3", 64, 128, false}}) {
-        const auto c = ModelConfig::from_json(published(e.model));
+        const auto c = parse(published(e.model));
         EXPECT_EQ(c.architecture, e.architecture) << e.model;
         EXPECT_EQ(c.n_layer, e.n_layer) << e.model;
         EXPECT_EQ(c.head_dim, e.head_dim) << e.model;
@@ -328,4 +298,4 @@ TEST(RopeFrequencies, RefuseAnOddNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace llm
+}  // namespace llm::test

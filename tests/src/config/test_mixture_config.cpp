@@ -4,38 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "ggmlx/core/error.h"
-#include "src/config.h"
+#include "tests/src/config/support.h"
 
-namespace llm {
+namespace llm::test {
 namespace {
 
 using nlohmann::json;
 using Score = ggmlx::RouterParams::Score;
-
-json published(const std::string& model) {
-    std::ifstream file(std::string(GGMLX_TEST_DATA) + "/configs/" + model + "/config.json");
-    EXPECT_TRUE(file.good()) << model;
-    return json::parse(file);
-}
-
-ModelConfig parse(const json& config) { return ModelConfig::from_json(config.dump()); }
-
-std::string failure(const json& config, ggmlx::ErrorKind kind) {
-    try {
-        parse(config);
-    } catch (const ggmlx::Error& error) {
-        EXPECT_EQ(error.kind(), kind) << error.what();
-        return error.what();
-    }
-    return "no error";
-}
-std::string corrupt(const json& config) { return failure(config, ggmlx::ErrorKind::CorruptFile); }
-std::string unsupported(const json& config) { return failure(config, ggmlx::ErrorKind::Unsupported); }
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
 
@@ -216,4 +192,4 @@ TEST(MixtureConfig, OfADenseModelIsEmpty) {
 }
 
 }  // namespace
-}  // namespace llm
+}  // namespace llm::test
