@@ -166,10 +166,9 @@ std::string byte_level_json(const GgufMetadata& metadata, std::vector<std::strin
 
 std::string sentencepiece_json(const GgufMetadata& metadata) {
     const GgufVocabulary vocabulary = read_vocabulary(metadata);
-    const auto scores = metadata.reals("tokenizer.ggml.scores");
     const size_t n_tokens = vocabulary.tokens.size();
-    require(scores.size() == n_tokens, ErrorKind::CorruptFile, "{}: tokenizer.ggml.scores has {} entries for {} tokens",
-            metadata.path(), scores.size(), n_tokens);
+    require_count(metadata, kScores, n_tokens);
+    const auto scores = metadata.reals(kScores);
     SentencePieces pieces;
     for (size_t id = 0; id < n_tokens; ++id) {
         const auto type = static_cast<SentencePieces::Type>(vocabulary.kinds[id]);
