@@ -192,4 +192,34 @@ TEST_F(Commands, RulesSettleSingleTensors) {
     expect_failure({"convert", kStories, "-o", path("n.ggmx"), "--tensor-type", "ffn_doun=q8_0"}, "ffn_down");
 }
 
+TEST_F(Commands, InspectTellsAboutExperts) {
+    const std::string fixture = GGMLX_TEST_DATA "/fixtures/deepseek_v3";
+    ASSERT_EQ(run_ggmlx({"convert", fixture, "-o", path("m.ggmx")}).exit_code, 0);
+    const ProgramRun text = run_ggmlx({"inspect", path("m.ggmx")});
+    EXPECT_TRUE(contains(text.out, "latent keys and values of 32 + 8")) << text.out;
+    EXPECT_TRUE(contains(text.out, "8 of 28 wide, 3 for each token, in 2 of 3 layers; shared expert of 28"))
+        << text.out;
+    const json config = json::parse(run_ggmlx({"inspect", path("m.ggmx"), "--json"}).out)["config"];
+    EXPECT_EQ(config["n_expert"], 8);
+    EXPECT_EQ(config["n_expert_used"], 3);
+    EXPECT_EQ(config["n_ff_expert"], 28);
+    EXPECT_EQ(config["n_expert_layers"], 2);
+}
+
+TEST_F(Commands, PlanWorksFromThePublishedConfigOfEveryMixture) {
+    for (const char* model : {"Mixtral-8x7B-v0.1", "Qwen3-30B-A3B-FP8", "gpt-oss-20b", "DeepSeek-V3",
+                              "Kimi-K2-Instruct", "GLM-4.5-Air", "MiniMax-M2.7"}) {
+        const std::string config = std::string(GGMLX_TEST_DATA "/configs/") + model + "/config.json";
+        const ProgramRun run =
+            run_ggmlx({"plan", config, "--json", "-c", "4096", "-ot", "ffn_.*_exps\\.weight@0-3=ref0"});
+        ASSERT_EQ(run.exit_code, 0) << run.err;
+        const json plan = json::parse(run.out);
+        EXPECT_GT(plan["parameters"], 20'000'000'000);
+        EXPECT_GT(plan["config"]["n_expert"], plan["config"]["n_expert_used"]) << model;
+        EXPECT_GT(plan["devices"][0]["expert_bytes"], plan["devices"][0]["dense_bytes"]) << model;
+        EXPECT_GT(plan["devices"][1]["expert_bytes"], 0) << model;
+        EXPECT_EQ(plan["devices"][1]["dense_bytes"], 0) << model;
+    }
+}
+
 }  // namespace
