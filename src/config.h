@@ -28,7 +28,7 @@ struct LatentAttention {
     int64_t q_rank = 0;                  ///< 0: queries are projected directly
     int64_t kv_rank = 0;                 ///< 0: the model has ordinary attention
     int64_t nope_dim = 0, rope_dim = 0;  ///< of a head's query and key: without and with rotation
-    bool interleaved = true;  ///< rotation turns neighbouring values
+    bool interleaved = true;             ///< rotation turns neighbouring values
     int64_t v_dim = 0;                   ///< of a head's value
     explicit operator bool() const { return kv_rank > 0; }
 };
