@@ -1,5 +1,5 @@
-// Any bytes are a template or an Error, and any template renders or gives an Error, within its limits. What comes before
-// the first byte 0 is the template, what comes after it the variables, as JSON.
+// Any bytes are a template or an Error, and any template renders or gives an Error, within its limits. What comes
+// before the first byte 0 is the template, what comes after it the variables, as JSON.
 
 #include <cstdint>
 #include <cstdlib>

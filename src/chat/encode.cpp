@@ -1,0 +1,16 @@
+#include "src/chat/encode.h"
+
+namespace llm {
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const Prompt& prompt) {
+    std::vector<Tokenizer::Segment> segments;
+    size_t begin = 0;
+    for (const Run& run : prompt.runs) {
+        const auto text = std::string_view(prompt.text).substr(begin, run.end - begin);
+        segments.push_back({text, run.origin != Origin::Input});
+        begin = run.end;
+    }
+    return tokenizer.encode_segments(segments, false);
+}
+
+}  // namespace llm
