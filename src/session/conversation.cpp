@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ggmlx/core/error.h"
+#include "src/chat/encode.h"
 
 namespace llm {
 
@@ -10,18 +11,6 @@ nlohmann::ordered_json to_json(const ChatMessage& message) {
     nlohmann::ordered_json json = {{"role", message.role}, {"content", message.content}};
     if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
     return json;
-}
-
-std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Prompt& prompt, size_t from) {
-    std::vector<Tokenizer::Segment> segments;
-    size_t begin = from;
-    for (const Run& run : prompt.runs) {
-        if (run.end <= begin) continue;
-        const std::string_view text = std::string_view(prompt.text).substr(begin, run.end - begin);
-        segments.push_back({text, run.origin != Origin::Input});
-        begin = run.end;
-    }
-    return tokenizer.encode_segments(segments, false);  // templates write BOS themselves
 }
 
 Conversation::Conversation(const Tokenizer& tokenizer, std::shared_ptr<const ChatFormat> format,
@@ -62,7 +51,7 @@ ChatPrompt Conversation::rendered_prompt() const {
     const Prompt rendered = format_->prompt(request);
     const bool goes_on = !known_.ids.empty() && rendered.text.starts_with(known_.text);
     ChatPrompt prompt{rendered.text, goes_on ? known_.ids : std::vector<TokenId>()};
-    const std::vector<TokenId> ids = encode_prompt(tokenizer_, rendered, goes_on ? known_.text.size() : 0);
+    const std::vector<TokenId> ids = encode(tokenizer_, rendered, goes_on ? known_.text.size() : 0);
     prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.end());
     return prompt;
 }

@@ -71,10 +71,6 @@ class Conversation {
     ChatPrompt rendered_prompt() const;
 };
 
-/// Ids of a rendered prompt from byte `from` on. Control tokens count where the template wrote them, or the model in an
-/// earlier answer; in what a user or a tool wrote they are plain text.
-std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Prompt& prompt, size_t from = 0);
-
 /// The messages as templates and files have them: {role, content, reasoning_content?}.
 nlohmann::ordered_json to_json(const ChatMessage& message);
 

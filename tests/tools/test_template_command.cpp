@@ -11,7 +11,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using nlohmann::ordered_json;
 
 const std::string kTemplates = GGMLX_TEST_DATA "/chat-templates/";
 const std::string kStoriesFolder = GGMLX_TEST_DATA "/stories260k";
@@ -35,8 +35,8 @@ class TemplateCommand : public testing::Test {
 
 TEST_F(TemplateCommand, PrintsThePromptOfEveryGolden) {
     std::ifstream in(kTemplates + "golden-renders.json");
-    const auto goldens = nlohmann::ordered_json::parse(in);  // the order of keys shows in prompts
-    const auto& outputs = goldens["renders"]["Qwen-Qwen3-0.6B.jinja"]["outputs"];
+    const ordered_json goldens = ordered_json::parse(in);
+    const ordered_json& outputs = goldens["renders"]["Qwen-Qwen3-0.6B.jinja"]["outputs"];
     for (const auto& [name, expected] : outputs.items()) {
         const std::string messages = file("m.json", goldens["cases"][name].dump());
         const ProgramRun run = run_ggmlx({"template", kTemplates + "Qwen-Qwen3-0.6B.jinja", "--messages", messages});
@@ -48,7 +48,7 @@ TEST_F(TemplateCommand, PrintsThePromptOfEveryGolden) {
 TEST_F(TemplateCommand, ReadsFoldersConfigsAndModels) {
     fs::copy(kStoriesFolder, folder_ / "model", fs::copy_options::recursive);
     std::ifstream in(kStoriesFolder + "/tokenizer_config.json");
-    json config = json::parse(in);
+    ordered_json config = ordered_json::parse(in);
     config["chat_template"] = "{{ bos_token }}{{ messages[0].content }}|{{ x }}";
     config["bos_token"] = "<s>";
     fs::remove(path("model/tokenizer_config.json"));
@@ -66,7 +66,8 @@ TEST_F(TemplateCommand, JsonTellsWhoWroteWhat) {
     const std::string source = file("t.jinja", "<{{ messages[0].content }}>");
     const std::string messages = file("m.json", R"({"messages": [{"role": "user", "content": "hi"}]})");
     const ProgramRun run = run_ggmlx({"template", source, "--messages", messages, "--json"});
-    EXPECT_EQ(json::parse(run.out), json::parse(R"({"prompt": "<hi>", "segments": [{"origin": "template", "text": "<"},
+    EXPECT_EQ(ordered_json::parse(run.out),
+              json::parse(R"({"prompt": "<hi>", "segments": [{"origin": "template", "text": "<"},
                   {"origin": "input", "text": "hi"}, {"origin": "template", "text": ">"}]})"));
 }
 
