@@ -12,7 +12,7 @@ target_compile_options(ggmlx_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ggmlx_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
-# In a unity build (several .cpp files of a room compiled as one, presets release, asan and tsan: half the time) a file's
+# In a unity build (several .cpp files of a room compiled as one, presets release, asan, tsan and fuzz: half the time) a file's
 # anonymous namespace looks to g++ like one in a header.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ggmlx_options INTERFACE -Wno-subobject-linkage)
