@@ -20,6 +20,11 @@ uint64_t share_of(Tensor t, int64_t used) {
     return stored_bytes(t) / static_cast<uint64_t>(all) * static_cast<uint64_t>(std::min(used, all));
 }
 
+/// cache: [n_blocks, n_head_kv, block_len, head_dim]
+uint64_t bytes_per_position(Tensor cache) {
+    return stored_bytes(cache) / static_cast<uint64_t>(cache.dim(0) * cache.dim(2));
+}
+
 }  // namespace
 
 uint64_t weight_bytes(const ggmlx::Graph& graph) {
@@ -45,11 +50,9 @@ uint64_t cache_bytes(const ggmlx::Graph& graph, int64_t depth) {
         if (node.op != Op::Attention) continue;
         const auto& attention = std::get<ggmlx::AttentionParams>(node.params);
         const int64_t n_read = attention.window > 0 ? std::min<int64_t>(depth, attention.window) : depth;
-        for (size_t i : {1, 2}) {  // [n_blocks, n_head_kv, block_len, head_dim]
-            const Tensor cache = node.inputs[i].storage();
-            const auto n_rows = static_cast<uint64_t>(cache.dim(0) * cache.dim(2));
-            bytes += stored_bytes(cache) / n_rows * static_cast<uint64_t>(n_read);
-        }
+        const Tensor k = node.inputs[1].storage(), v = node.inputs[2].storage();
+        const uint64_t row_bytes = bytes_per_position(k) + (v == k ? 0 : bytes_per_position(v));
+        bytes += row_bytes * static_cast<uint64_t>(n_read);
     }
     return bytes;
 }

@@ -1,5 +1,6 @@
 // The real program: what it prints, and that wrong uses end in one line of error and the right exit code.
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -234,6 +235,75 @@ TEST_F(Program, ChatsThroughAPipe) {
         run_program({"chat", stories_, "--temp", "0", "-n", "4"}, "Once upon a\n/reset\nOnce upon a\n/exit\nx\n");
     EXPECT_EQ(r.exit_code, 0) << r.err;
     EXPECT_EQ(r.out, " time, there was\n time, there was\n");
+}
+
+TEST_F(Program, ChatCommandsChangeTheConversation) {
+    const std::vector<std::string> chat{"chat", stories_, "--temp", "0", "-n", "4"};
+    const auto r = run_program(chat, "Once upon a\n/regen\n/edit One day\n/edit\nOnce upon a\n/tokens\n");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    const std::string first = " time, there was\n";
+    ASSERT_EQ(r.out.substr(0, 2 * first.size()), first + first);
+    EXPECT_EQ(r.out.substr(r.out.size() - first.size()), first);  // /edit without a text: the next message
+    EXPECT_NE(r.err.find("2 messages, 9 of 512 tokens"), std::string::npos) << r.err;
+
+    const auto shorter = run_program(chat, "/set predict 2\n/set\nOnce upon a\n");
+    EXPECT_EQ(shorter.out, " time,\n") << shorter.err;
+    EXPECT_EQ(run_program(chat, "Once\\\n upon\n").out, run_program(chat, "\"\"\"\nOnce\n upon\n\"\"\"\n").out);
+    const auto wrong = run_program(chat, "/tokenz\n");
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_NE(wrong.err.find("/tokens"), std::string::npos) << wrong.err;
+    EXPECT_EQ(run_program(chat, "/set temp warm\n").exit_code, 2);
+    EXPECT_EQ(run_program({"chat", stories_, "-sys", "x"}, "").exit_code, 1);  // no template, no place for it
+}
+
+TEST_F(Program, ChatRendersMessagesByATemplate) {
+    const std::string text = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}{{ tail }}";
+    const std::vector<std::string> chat{"chat", stories_, "--temp", "0", "-n", "4", "-st", "--chat-template", text};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), chat.begin(), chat.end());
+        return run_program(more);
+    };
+    EXPECT_EQ(with({"-p", "Once upon a"}).out, "time, there was\n");
+    EXPECT_EQ(with({"-sys", "Once upon", "-p", " a"}).out, "time, there was\n");
+    EXPECT_EQ(with({"-p", "Once", "--chat-template-kwargs", R"({"tail": " upon a"})"}).out, "time, there was\n");
+
+    const auto thinking = with({"-p", "Once", "--chat-template-kwargs", R"({"tail": " upon a<think>"})"});
+    EXPECT_EQ(thinking.exit_code, 0) << thinking.err;
+    EXPECT_EQ(thinking.out, "\n");  // all of it thoughts, which a pipe does not carry
+    EXPECT_NE(thinking.err, "");
+    const auto dimmed = with({"-p", "Once", "--color", "on", "--chat-template-kwargs", R"({"tail": "<think>"})"});
+    EXPECT_EQ(dimmed.out.rfind("\x1b[2m", 0), 0u) << dimmed.out;
+
+    EXPECT_EQ(with({"-p", "x", "--chat-template-kwargs", "[]"}).exit_code, 2);
+    const auto refused = run_program({"chat", stories_, "-p", "x", "--chat-template", "{{ raise_exception('no x') }}"});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_NE(refused.err.find("no x"), std::string::npos) << refused.err;
+}
+
+TEST_F(Program, BenchMeasuresModelsAndShapes) {
+    const json rows = parse(run_program(
+        {"bench", stories_, "-p", "8,16", "-n", "4", "-pg", "8,4", "-d", "0,9", "-r", "2", "--json", "-q"}));
+    ASSERT_EQ(rows.size(), 8u);
+    EXPECT_EQ(rows[0]["test"], "pp8");
+    EXPECT_EQ(rows[2]["test"], "tg4");
+    EXPECT_EQ(rows[7]["test"], "pp8+tg4 @ d9");
+    for (const json& row : rows) {
+        EXPECT_GT(row["tokens_per_second"], 0) << row;
+        EXPECT_EQ(row["percent_of_limit"].is_null(), row["n_prompt"] != 0) << row;
+    }
+    const std::string config = data_path("fixtures/qwen3_moe/config.json");
+    const auto shape = run_program({"bench", "--shape", config, "--type", "q8_0", "--layers", "2", "-p", "4", "-n", "2",
+                                    "-r", "1", "-o", "csv", "-q"});
+    EXPECT_EQ(shape.exit_code, 0) << shape.err;
+    EXPECT_EQ(std::count(shape.out.begin(), shape.out.end(), '\n'), 3) << shape.out;
+
+    expect_error({"bench"}, 2, "--shape");
+    expect_error({"bench", stories_, "-p", "8,x"}, 2, "8,x");
+    expect_error({"bench", stories_, "-pg", "8"}, 2, "512,128");
+    expect_error({"bench", stories_, "-p", "0", "-n", "0"}, 2, "nothing to time");
+    expect_error({"bench", stories_, "-p", "513"}, 1, "512");
+    expect_error({"bench", "--shape", config, "--layers", "99"}, 1, "--layers 99");
+    expect_error({"bench", "--shape", folder_.file("absent.json")}, 1, "absent.json");
 }
 
 TEST_F(Program, ChatGoesOnFromASavedConversation) {
