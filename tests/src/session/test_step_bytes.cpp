@@ -44,7 +44,10 @@ TEST(StepBytes, CountAsManyExpertsAsTokensCanChoose) {
 
 TEST(StepBytes, CountCachedRowsWithinTheWindow) {
     TensorSet set;
-    const auto k = set.add_state("k", DType::F16, {4, 2, 128, 16}), v = set.add_state("v", DType::F16, {4, 2, 128, 8});
+    const auto cache = [&](const char* name, int64_t head_dim) {
+        return set.add(name, DType::F16, {4, 2, 128, head_dim}, Role::Cache, ggmlx::TensorKind::State);
+    };
+    const auto k = cache("k", 16), v = cache("v", 8);
     const auto bytes = [&](ggmlx::Tensor values, ggmlx::AttentionParams params) {
         Graph graph;
         const auto i32 = [&](const char* name, ggmlx::Shape shape) { return graph.input(name, DType::I32, shape); };
