@@ -42,7 +42,7 @@ bool parse_bench(std::span<const std::string> arguments, BenchFlags& flags) {
     args.option("--layers", flags.n_layers, {0, 100000}, "only the first N layers of a shape; 0: all (the default)");
     args.option("-p,--n-prompt", flags.prompt, "N,…", "prompts of so many tokens (512)");
     args.option("-n,--n-gen", flags.gen, "N,…", "generations of so many tokens (128)");
-    args.option("-pg", flags.both, "PP,TG", "a prompt and a generation timed together; repeatable");
+    args.option("-pg,--prompt-gen", flags.both, "PP,TG", "a prompt and a generation timed together; repeatable");
     args.option("-d,--n-depth", flags.depth, "N,…", "tokens in the context before, not timed (0)");
     args.option("-r,--repetitions", flags.repetitions, {1, 10000}, "timed runs of each test (5)");
     args.choice("-o,--output", flags.format, {std::begin(kBenchFormats), std::end(kBenchFormats)}, "form of the rows");
