@@ -67,7 +67,7 @@ TEST_F(TemplateCommand, JsonTellsWhoWroteWhat) {
     const std::string messages = file("m.json", R"({"messages": [{"role": "user", "content": "hi"}]})");
     const ProgramRun run = run_ggmlx({"template", source, "--messages", messages, "--json"});
     EXPECT_EQ(ordered_json::parse(run.out),
-              json::parse(R"({"prompt": "<hi>", "segments": [{"origin": "template", "text": "<"},
+              ordered_json::parse(R"({"prompt": "<hi>", "segments": [{"origin": "template", "text": "<"},
                   {"origin": "input", "text": "hi"}, {"origin": "template", "text": ">"}]})"));
 }
 
