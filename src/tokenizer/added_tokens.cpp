@@ -116,6 +116,7 @@ std::optional<TokenId> AddedTokens::by_content(std::string_view content) const {
 
 void AddedTokens::Trie::add(std::string_view text, int32_t token) {
     if (text.empty()) return;
+    first[static_cast<unsigned char>(text[0])] = true;
     uint32_t node = 0;
     for (const char byte : text) {
         const uint64_t key = pair_key(node, static_cast<unsigned char>(byte));
@@ -150,6 +151,10 @@ std::vector<Section> AddedTokens::find(std::string_view text, bool normalized, c
     std::vector<Section> sections;
     size_t done = 0, white_end = 0;  // white_end: where the last run of white space that was looked at ends
     for (size_t at = 0; at < text.size();) {
+        if (!trie.first[static_cast<unsigned char>(text[at])]) {
+            ++at;
+            continue;
+        }
         const auto [token, end] = longest(trie, text, at, trust);
         if (!token) {
             ++at;

@@ -2,6 +2,7 @@
 // Added tokens: strings that are found in the text before everything else, each with an id of its own (control tokens
 // of a chat, tool tags, runs of blanks).
 
+#include <array>
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -61,6 +62,7 @@ class AddedTokens {
     struct Trie {
         FlatMap<uint32_t> children;  // key: node and byte
         std::vector<int32_t> token_at{-1};
+        std::array<bool, 256> first{};  // bytes that a string begins with: most of a text is skipped by this
         void add(std::string_view text, int32_t token);
     };
     /// A token in a text.

@@ -38,6 +38,10 @@ Charsmap::Charsmap(std::string_view bytes) {
     texts_ = bytes.substr(4 + trie_bytes);
     require(is_valid_utf8(texts_), ErrorKind::CorruptFile,
             "tokenizer.json: the table of normalizer Precompiled has texts that are not UTF-8");
+    for (size_t c = 0; c < plain_.size(); ++c) {
+        const char byte = static_cast<char>(c);
+        plain_[c] = byte != '\r' && !rule({&byte, 1});
+    }
 }
 
 std::optional<std::string_view> Charsmap::rule(std::string_view text) const {
@@ -71,10 +75,23 @@ void Charsmap::append(std::string& out, std::string_view grapheme) const {
     }
 }
 
+size_t Charsmap::plain_run(std::string_view text, size_t at) const {
+    const auto is_ascii = [&](size_t i) { return static_cast<unsigned char>(text[i]) < plain_.size(); };
+    size_t end = at;
+    while (end < text.size() && is_ascii(end) && plain_[static_cast<unsigned char>(text[end])]) ++end;
+    // A mark may follow the last one and make a grapheme with it.
+    const bool alone = end == text.size() || is_ascii(end);
+    return end - at - (end > at && !alone ? 1 : 0);
+}
+
 std::string Charsmap::apply(std::string_view text) const {
     std::string out;
     out.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
+        const size_t n_plain = plain_run(text, at);
+        out.append(text, at, n_plain);
+        at += n_plain;
+        if (at == text.size()) break;
         const size_t size = grapheme_size(text.substr(at));
         append(out, text.substr(at, size));
         require(out.size() < kMaxTextBytes, ErrorKind::InvalidArgument, "a text is too long to tokenize (2 GiB)");

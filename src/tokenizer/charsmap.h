@@ -4,6 +4,7 @@
 // applied follows Hugging Face, not SentencePiece: by graphemes, and a rule for the beginning of a grapheme replaces
 // all of it.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,9 +26,12 @@ class Charsmap {
     /// What the shortest rule that text begins with says; nothing if there is none.
     std::optional<std::string_view> rule(std::string_view text) const;
     void append(std::string& out, std::string_view grapheme) const;
+    /// How many characters from a place on stay as they are, as far as that is seen at once.
+    size_t plain_run(std::string_view text, size_t at) const;
 
     std::vector<uint32_t> trie_;
     std::string texts_;
+    std::array<bool, 128> plain_{};  // ASCII characters without a rule, but for CR, which may begin a longer grapheme
 };
 
 }  // namespace llm

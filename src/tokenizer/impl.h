@@ -1,7 +1,9 @@
 #pragma once
 // The stages of a tokenizer, in the order in which a text passes them.
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
@@ -20,6 +22,8 @@ struct Tokenizer::Impl {
     std::unique_ptr<const TokenizerModel> model;
     SpecialFrame frame;
     DecodeChain decoder;
+    /// Ids of the model whose spelling is a special token with another id; they are special, too.
+    std::vector<TokenId> special_twins;
 
     /// Spelling of an id; empty if it has none.
     std::string_view token(TokenId id) const {
@@ -34,7 +38,7 @@ struct Tokenizer::Impl {
     bool has(TokenId id) const { return added.by_id(id) || model->vocab().has(id); }
     bool is_special(TokenId id) const {
         const AddedToken* t = added.by_id(id);
-        return t && t->special;
+        return t ? t->special : std::find(special_twins.begin(), special_twins.end(), id) != special_twins.end();
     }
     std::optional<TokenId> find(std::string_view token) const {
         const auto id = added.by_content(token);

@@ -17,18 +17,25 @@ struct End {
 
 constexpr size_t kBitsPerMerge = 16;
 
+uint64_t mixed(uint64_t x) {
+    x *= 0x9E3779B97F4A7C15u;
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    return x ^ (x >> 32);
+}
+
+uint64_t hash_end(End e) {
+    return mixed((uint64_t{static_cast<uint32_t>(e.inner)} << 32) | static_cast<uint32_t>(e.outer));
+}
+
 /// A place among n_words words of bits; n_words is a power of two.
 struct Bit {
     size_t word;
     uint64_t mask;
 };
-Bit bit_of(End left, End right, size_t n_words) {
-    uint64_t hash = 0;
-    for (const TokenId id : {left.inner, left.outer, right.outer, right.inner}) {
-        hash = (hash ^ static_cast<uint32_t>(id)) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
-    }
-    return {(hash >> 6) & (n_words - 1), uint64_t{1} << (hash & 63)};
+Bit bit_of(uint64_t left, uint64_t right, size_t n_words) {
+    const uint64_t hash = (left + std::rotl(right, 32)) * 0x9E3779B97F4A7C15u;
+    return {(hash >> 32) & (n_words - 1), uint64_t{1} << (hash >> 26 & 63)};
 }
 
 class Ends {
@@ -68,7 +75,7 @@ Joints::Joints(const Vocab& vocab, const MergeTable& merges, const std::function
         const auto left = static_cast<uint32_t>(key >> 32), right = static_cast<uint32_t>(key);
         everywhere_ = everywhere_ || not_spelled.contains(static_cast<TokenId>(left)) ||
                       not_spelled.contains(static_cast<TokenId>(right));
-        const Bit bit = bit_of(ends.last(left), ends.first(right), bits_.size());
+        const Bit bit = bit_of(hash_end(ends.last(left)), hash_end(ends.first(right)), bits_.size());
         bits_[bit.word] |= bit.mask;
     });
 }
@@ -76,9 +83,9 @@ Joints::Joints(const Vocab& vocab, const MergeTable& merges, const std::function
 bool Joints::may_cross(std::span<const TokenId> symbols, size_t i) const {
     if (everywhere_) return true;
     const TokenId before = i > 1 ? symbols[i - 2] : kNone, after = i + 1 < symbols.size() ? symbols[i + 1] : kNone;
-    const End left{symbols[i - 1], before}, left_alone{symbols[i - 1], kNone};
-    const End right{symbols[i], after}, right_alone{symbols[i], kNone};
-    const auto seen = [this](End a, End b) {
+    const uint64_t left = hash_end({symbols[i - 1], before}), left_alone = hash_end({symbols[i - 1], kNone});
+    const uint64_t right = hash_end({symbols[i], after}), right_alone = hash_end({symbols[i], kNone});
+    const auto seen = [this](uint64_t a, uint64_t b) {
         const Bit bit = bit_of(a, b, bits_.size());
         return (bits_[bit.word] & bit.mask) != 0;
     };

@@ -62,6 +62,16 @@ void check_first_piece(const json& normalizer, const json& pre_tokenizer) {
             "supported");
 }
 
+/// Only a vocabulary in which tokens come twice has such ids.
+void find_special_twins(Tokenizer::Impl& impl) {
+    const Vocab& vocab = impl.model->vocab();
+    for (TokenId id = 0; id < vocab.id_end(); ++id) {
+        if (!vocab.has(id) || vocab.find(vocab.token(id)) == id || impl.added.by_id(id)) continue;
+        const auto other = impl.added.by_content(vocab.token(id));
+        if (other && impl.added.by_id(*other)->special) impl.special_twins.push_back(id);
+    }
+}
+
 void check_frame(const Tokenizer::Impl& impl) {
     for (const auto* side : {&impl.frame.before, &impl.frame.after})
         for (const TokenId id : *side)
@@ -87,6 +97,7 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
     if (const json* added = fields.find("added_tokens"))
         impl->added = AddedTokens(*added, impl->model->vocab(), impl->normalizer);
     if (!tokenizer_config_json.empty()) apply_config(parse_config(tokenizer_config_json), *impl);
+    find_special_twins(*impl);
     check_frame(*impl);
     return Tokenizer(std::move(impl));
 }

@@ -23,6 +23,7 @@ class PieceTrie {
         if (node == kRoot) return from_root_[static_cast<unsigned char>(byte)];
         const Node& n = nodes_[node];
         const char* first = labels_.data() + n.children;
+        if (n.n_children == 1) return *first == byte ? n.children : kNowhere;
         const void* found = std::memchr(first, byte, n.n_children);
         return found ? n.children + static_cast<uint32_t>(static_cast<const char*>(found) - first) : kNowhere;
     }

@@ -43,7 +43,8 @@ class PlainText {
     }
 
     bool is_control(TokenId id) const {
-        return impl_.is_special(id) && id != impl_.model->unknown() && !impl_.added.by_id(id)->is_blank();
+        const AddedToken* t = impl_.added.by_id(id);
+        return t && t->special && id != impl_.model->unknown() && !t->is_blank();
     }
 
     /// Spells a token otherwise: its first character by itself.

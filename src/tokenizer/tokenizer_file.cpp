@@ -1,5 +1,8 @@
 #include "src/tokenizer/tokenizer_file.h"
 
+#include <charconv>
+#include <cstdlib>
+
 #include "ggmlx/core/error.h"
 
 namespace llm {
@@ -11,6 +14,39 @@ using ggmlx::require;
 using nlohmann::json;
 
 constexpr size_t kMaxDepth = 64;
+
+/// A JSON number as Hugging Face's reader (serde_json) takes it: the digits as an integer, rounded to double, then
+/// divided by a power of ten, which rounds again. One number in four becomes a neighbour of the nearest double; of two
+/// ways with equal sums of scores that decides. nearest: the correctly rounded value, for exponents that no score has.
+double rounded_twice(std::string_view text, double nearest) {
+    uint64_t digits = 0;
+    int64_t exponent = 0;
+    bool in_fraction = false, full = false;
+    size_t at = text.starts_with('-') ? 1 : 0;
+    for (; at < text.size() && text[at] != 'e' && text[at] != 'E'; ++at) {
+        if (text[at] == '.') {
+            in_fraction = true;
+            full = false;
+            continue;
+        }
+        const auto digit = static_cast<uint64_t>(text[at] - '0');
+        full = full || digits > (UINT64_MAX - digit) / 10;
+        if (!full) digits = digits * 10 + digit;
+        exponent += in_fraction ? (full ? 0 : -1) : (full ? 1 : 0);
+    }
+    int written = 0;
+    const size_t sign = at + 1 < text.size() && text[at + 1] == '+' ? 2 : 1;
+    if (at < text.size()) std::from_chars(text.data() + at + sign, text.data() + text.size(), written);
+    exponent += written;
+    constexpr int64_t kMaxExponent = 300;
+    if (std::abs(exponent) > kMaxExponent || std::abs(int64_t{written}) > kMaxExponent) return nearest;
+    const std::string power_text = "1e" + std::to_string(std::abs(exponent));
+    double power = 1;
+    std::from_chars(power_text.data(), power_text.data() + power_text.size(), power);
+    const auto whole = static_cast<double>(digits);
+    const double value = exponent < 0 ? whole / power : whole * power;
+    return text.starts_with('-') ? -value : value;
+}
 
 /// Builds a tree from parser events.
 class TreeBuilder {
@@ -50,8 +86,8 @@ class Handler : public json::json_sax_t {
         if (state_ == State::Vocab) return token_id(v > INT64_MAX ? INT64_MAX : static_cast<int64_t>(v));
         return plain(v);
     }
-    bool number_float(double v, const std::string&) override {
-        return state_ == State::ScorePair ? score(v) : plain(v);
+    bool number_float(double v, const std::string& text) override {
+        return state_ == State::ScorePair ? score(rounded_twice(text, v)) : plain(v);
     }
     bool binary(binary_t&) override { return plain(nullptr); }
     bool string(std::string& v) override {

@@ -145,6 +145,12 @@ TEST(Loading, UnigramThatContradictsItself) {
     tree["model"]["vocab"].push_back({"a", -3});
     EXPECT_EQ(Tokenizer::from_json(tree.dump()).encode("ab"), (std::vector<TokenId>{3, 2})) << "the last one counts";
     tree = unigram_tree();
+    tree["model"]["vocab"].push_back({"<unk>", -3});
+    tree["added_tokens"] = json::parse(R"([{"id": 3, "content": "<unk>", "special": true}])");
+    const Tokenizer twins = Tokenizer::from_json(tree.dump());
+    EXPECT_EQ(twins.encode("a<unk>x"), (std::vector<TokenId>{1, 3, 0}));
+    EXPECT_TRUE(twins.is_special(0) && twins.is_special(3)) << "both are spelled like the special token";
+    tree = unigram_tree();
     tree["model"]["vocab"].push_back({"", -3});
     expect_error(tree, corrupt, "token 3 of model Unigram is empty");
     for (const char* entry : {R"(["a"])", R"([1, "a"])", R"(["a", "b"])", R"(["a", 1, 2])", R"("a")", "1", "[]"}) {
@@ -158,6 +164,16 @@ TEST(Loading, UnigramThatContradictsItself) {
     tree = unigram_tree();
     tree["model"]["vocab"].push_back({std::string(513, 'x'), -3});
     expect_error(tree, ErrorKind::Unsupported, "513 bytes");
+}
+
+TEST(Loading, ScoresAreRoundedAsHuggingFaceRoundsThem) {
+    // Two long tokens and a short one, in any order: the sums are equal but for the last bit. Only with the second
+    // score read as 9949181543298291 / 10^15, which is not the nearest double, the short one comes last, as in the
+    // package.
+    const Tokenizer t = Tokenizer::from_json(
+        R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", -20], ["a", -8.779234769587376],
+        ["aa", -9.949181543298291]]}})");
+    EXPECT_EQ(t.encode("aaaaa"), (std::vector<TokenId>{2, 2, 1}));
 }
 
 TEST(Loading, WithoutAnUnknownTokenACharacterThatHasNoneIsAnError) {
