@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convert/tokenizer_files.h"
-#include "convert/tokenizer_info.h"
+#include "convert/tokenizer/files.h"
+#include "convert/tokenizer/info.h"
 #include "ggmlx/core/error.h"
 
 namespace convert {

@@ -1,8 +1,8 @@
 #include "convert/source.h"
 
 #include "convert/checkpoint_source.h"
-#include "convert/gguf_checkpoint.h"
-#include "convert/gguf_source.h"
+#include "convert/gguf/checkpoint.h"
+#include "convert/gguf/source.h"
 
 namespace convert {
 

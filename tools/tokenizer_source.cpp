@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "convert/gguf.h"
-#include "convert/gguf_tokenizer.h"
-#include "convert/tokenizer_files.h"
+#include "convert/gguf/file.h"
+#include "convert/gguf/tokenizer.h"
+#include "convert/tokenizer/files.h"
 #include "tools/model_path.h"
 #include "tools/text_input.h"
 

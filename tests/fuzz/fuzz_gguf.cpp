@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "convert/gguf_config.h"
-#include "convert/gguf_matrix.h"
-#include "convert/gguf_tokenizer.h"
+#include "convert/gguf/config.h"
+#include "convert/gguf/matrix.h"
+#include "convert/gguf/tokenizer.h"
 #include "ggmlx/core/error.h"
 #include "ggmlx/quant/quantize.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "convert/tokenizer_files.h"
+#include "convert/tokenizer/files.h"
 #include "ggmlx/core/error.h"
 #include "src/tokenizer/tokenizer.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "convert/made_gguf.h"
+#include "convert/gguf/made_gguf.h"
 
 namespace {
 

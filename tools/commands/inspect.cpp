@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convert/tokenizer_info.h"
+#include "convert/tokenizer/info.h"
 #include "convert/type_totals.h"
 #include "src/config.h"
 #include "tools/args.h"

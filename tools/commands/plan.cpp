@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "convert/documents.h"
-#include "convert/gguf_checkpoint.h"
+#include "convert/gguf/checkpoint.h"
 #include "convert/source.h"
 #include "ggmlx/quant/quantize.h"
 #include "src/model.h"
