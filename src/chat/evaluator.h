@@ -101,7 +101,6 @@ class Evaluator {
     Arguments arguments_of(const CallArguments& node, const ScopePtr& scope);
     /// caller: an argument of that name for a call block, or undefined.
     Value call(const Call& node, const Value& caller, const ScopePtr& scope);
-    int call_line_ = 1;
 };
 
 }  // namespace llm::jinja
