@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "ggmlx/core/begun.h"
+
 namespace llm {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
 
 bool begins_marker(std::string_view text, std::string_view marker) { return marker.substr(0, text.size()) == text; }
-
-/// Bytes at the end of text that a marker may begin with.
-size_t marker_bytes_at_end(std::string_view text, std::string_view marker) {
-    for (size_t n = std::min(marker.size() - 1, text.size()); n > 0; --n)
-        if (text.ends_with(marker.substr(0, n))) return n;
-    return 0;
-}
 
 size_t blank_bytes_at_end(std::string_view text) { return text.size() - (text.find_last_not_of(kBlank) + 1); }
 
@@ -51,7 +46,7 @@ ReasoningStream::Piece ReasoningStream::finish() {
 bool ReasoningStream::step(Piece& piece, bool last) {
     switch (state_) {
         case State::Start:
-            return start(piece, last);
+            return start(last);
         case State::Thoughts:
             return think(piece, last);
         case State::Gap:  // white space between thoughts and answer belongs to neither
@@ -66,7 +61,7 @@ bool ReasoningStream::step(Piece& piece, bool last) {
     return false;
 }
 
-bool ReasoningStream::start(Piece&, bool last) {
+bool ReasoningStream::start(bool last) {
     const size_t begin = held_.find_first_not_of(kBlank);
     const std::string_view text = begin == held_.npos ? std::string_view() : std::string_view(held_).substr(begin);
     if (text.starts_with(markers_.open)) {
@@ -85,7 +80,7 @@ bool ReasoningStream::think(Piece& piece, bool last) {
     const bool closed = close != held_.npos;
     size_t n = closed ? close : held_.size();
     if (!closed && !last) {  // neither the marker's beginning nor the white space ahead of it is certain
-        n -= marker_bytes_at_end(held_, markers_.close);
+        n -= ggmlx::begun_bytes(held_, markers_.close);
     }
     if (closed || !last) n -= blank_bytes_at_end(std::string_view(held_).substr(0, n));
     piece.thoughts += held_.substr(0, n);

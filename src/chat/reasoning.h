@@ -40,7 +40,7 @@ class ReasoningStream {
 
     /// One transition; false if more text is needed. `last`: no more comes.
     bool step(Piece& piece, bool last);
-    bool start(Piece& piece, bool last);
+    bool start(bool last);
     bool think(Piece& piece, bool last);
 };
 

@@ -1,20 +1,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "ggmlx/core/begun.h"
 #include "ggmlx/core/error.h"
 #include "src/sampling/sampler.h"
 
 namespace llm {
-namespace {
-
-/// Bytes at the end of text that a stop string may begin with, but not end.
-size_t begun_bytes(std::string_view text, std::string_view stop) {
-    for (size_t n = std::min(stop.size() - 1, text.size()); n > 0; --n)
-        if (text.ends_with(stop.substr(0, n))) return n;
-    return 0;
-}
-
-}  // namespace
 
 StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {
     for (const std::string& stop : stops_)
@@ -35,7 +26,7 @@ StopStrings::Result StopStrings::push(std::string_view piece) {
     size_t n_safe = begin;
     if (!stopped_) {
         size_t n_begun = 0;
-        for (const std::string& stop : stops_) n_begun = std::max(n_begun, begun_bytes(held_, stop));
+        for (const std::string& stop : stops_) n_begun = std::max(n_begun, ggmlx::begun_bytes(held_, stop));
         n_safe = held_.size() - n_begun;
     }
     Result result{held_.substr(0, n_safe), stopped_};

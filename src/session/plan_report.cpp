@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ggmlx/backend/executor.h"
+#include "src/session/step_bytes.h"
 
 namespace llm {
 
@@ -19,8 +20,6 @@ using ggmlx::TensorKind;
 namespace {
 
 constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
-
-uint64_t size_of(Tensor t) { return static_cast<uint64_t>(ggmlx::storage_bytes(t.dtype(), t.shape())); }
 
 /// How many experts of a tensor are on each device under each rule; an unsplit tensor counts as one.
 std::map<std::pair<DeviceId, int32_t>, int64_t> shares(const Home& home) {
@@ -68,7 +67,7 @@ void Builder::add_tensor(Tensor t) {
     std::set<int32_t> deciding;
     for (const auto& [key, n] : shares(home)) {
         const auto parts = static_cast<uint64_t>(home.devices.size());
-        const uint64_t bytes = size_of(t) / parts * static_cast<uint64_t>(n);
+        const uint64_t bytes = stored_bytes(t) / parts * static_cast<uint64_t>(n);
         add_share(t, key.first, key.second, home.is_split() ? n : 0, bytes);
         deciding.insert(key.second);
     }
@@ -112,12 +111,12 @@ void Builder::add_hints(const Plan& plan) {
     for (size_t n = 0; n < isolated.size(); ++n) {
         if (!isolated[n]) continue;
         for (Tensor t : plan.graph->nodes()[n].inputs) {
-            if (t.kind() != TensorKind::Weight || size_of(t) >= kSmallBytes) continue;
+            if (t.kind() != TensorKind::Weight || stored_bytes(t) >= kSmallBytes) continue;
             const Home& home = blueprint.placement()[t];
             if (home.is_split() || home.rules[0] < 0 || home.devices[0] != device[n]) continue;
             Found& found = by_rule[home.rules[0]];
             found.names.push_back(t.name());
-            found.bytes += size_of(t);
+            found.bytes += stored_bytes(t);
         }
     }
     for (const auto& [rule, found] : by_rule)

@@ -9,9 +9,9 @@ using ggmlx::Node;
 using ggmlx::Op;
 using ggmlx::Tensor;
 
-namespace {
-
 uint64_t stored_bytes(Tensor t) { return static_cast<uint64_t>(ggmlx::storage_bytes(t.dtype(), t.shape())); }
+
+namespace {
 
 bool is_stacked_expert(Tensor t) { return t.info().role == ggmlx::Role::Expert; }
 
