@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
+#include "tests/tools/in_folder.h"
 
 namespace {
 
@@ -17,16 +18,8 @@ const std::string kStories = GGMLX_TEST_DATA "/stories260k";
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-class Commands : public testing::Test {
+class Commands : public InFolder {
   protected:
-    void SetUp() override {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ =
-            fs::path(testing::TempDir()) / (std::string("ggmlx.") + test->name() + "." + std::to_string(getpid()));
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-    std::string path(const std::string& name) const { return (folder_ / name).string(); }
     std::string converted(const std::vector<std::string>& arguments = {}) {
         std::vector<std::string> all = {"convert", kStories, "-o", path("m.ggmx")};
         all.insert(all.end(), arguments.begin(), arguments.end());
@@ -34,7 +27,6 @@ class Commands : public testing::Test {
         EXPECT_EQ(run.exit_code, 0) << run.err;
         return path("m.ggmx");
     }
-    fs::path folder_;
 };
 
 /// Runs and expects exit code 2 with this in the message, and a hint to --help.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
+#include "tests/tools/in_folder.h"
 
 namespace {
 
@@ -16,21 +17,12 @@ using nlohmann::ordered_json;
 const std::string kTemplates = GGMLX_TEST_DATA "/chat-templates/";
 const std::string kStoriesFolder = GGMLX_TEST_DATA "/stories260k";
 
-class TemplateCommand : public testing::Test {
+class TemplateCommand : public InFolder {
   protected:
-    void SetUp() override {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ =
-            fs::path(testing::TempDir()) / (std::string("ggmlx.") + test->name() + "." + std::to_string(getpid()));
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
     std::string file(const std::string& name, const std::string& text) const {
         std::ofstream(folder_ / name, std::ios::binary) << text;
         return (folder_ / name).string();
     }
-    std::string path(const std::string& name) const { return (folder_ / name).string(); }
-    fs::path folder_;
 };
 
 TEST_F(TemplateCommand, PrintsThePromptOfEveryGolden) {
