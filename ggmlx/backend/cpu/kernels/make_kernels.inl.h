@@ -3,6 +3,7 @@
 
 #include "ggmlx/backend/cpu/kernels/attention.inl.h"
 #include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
+#include "ggmlx/backend/cpu/kernels/peak.inl.h"
 #include "ggmlx/backend/cpu/kernels/quantize.inl.h"
 #include "ggmlx/backend/cpu/kernels/read.inl.h"
 #include "ggmlx/backend/cpu/kernels/rows.inl.h"
@@ -13,6 +14,7 @@ namespace ggmlx {
 template <class Isa>
 constexpr MatmulKernels make_tile_kernels() {
     MatmulKernels k{};
+    k.int8_peak = int8_peak<Isa>;
     k.matmul[static_cast<int>(DType::Q8_0)] = matmul_tiles<Isa, TileQ8_0>;
     k.matmul[static_cast<int>(DType::Q4_0)] = matmul_tiles<Isa, TileQ4_0>;
     k.matmul[static_cast<int>(DType::Q4_1)] = matmul_tiles<Isa, TileQ4_1>;
