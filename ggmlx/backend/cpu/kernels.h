@@ -63,6 +63,15 @@ struct AttentionQuery {
     int64_t begin, end;
 };
 
+/// Rows of the cache that will be wanted next: asked for while the present ones are worked on, so that reading and
+/// computing overlap.
+struct RowsAhead {
+    const char* first;
+    int64_t row_bytes;  ///< from one to the next
+    int64_t n_bytes;    ///< wanted of each
+    int64_t n_rows;
+};
+
 /// Scores of queries against the keys of a piece.
 struct ScoreArgs {
     const AttentionQuery* queries;
@@ -71,6 +80,7 @@ struct ScoreArgs {
     int64_t n_rows;
     int64_t head_dim;
     float scale;
+    RowsAhead ahead;
 };
 
 /// The weighted sums of the value rows of a piece, added to the queries' y.
@@ -79,6 +89,7 @@ struct ValueArgs {
     int n_queries;
     const float* values;  ///< as unpack_values leaves them
     int64_t n_dims;
+    RowsAhead ahead;
 };
 
 /// One instruction set's kernels. A null entry: no such type for this work.

@@ -254,7 +254,7 @@ TEST(CacheAppend, GivesQ8RowsTheValuesOfQuantizedWeights) {
     Random random(3);
     for (int64_t n : {1, 31, 32, 33, 80, 576}) {
         for (float deviation :
-             {1.0f, 1e-6f, 3e-5f, 1e7f}) {  // also scales that float16 has as subnormals or not at all
+             {1.0f, 1e-6f, 3e-5f, 1e6f}) {  // also scales that float16 has as subnormals or not at all
             const auto x = random_floats(random, n, deviation);
             std::vector<std::byte> stored(static_cast<size_t>(slice_bytes(DType::Q8_0, {1, n})));
             std::vector<float> weights(x.size());

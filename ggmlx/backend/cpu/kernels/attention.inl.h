@@ -6,6 +6,14 @@
 
 namespace ggmlx {
 
+/// Asks for part i of n of the rows that come next.
+template <class Isa>
+void prefetch_part(const RowsAhead& ahead, int64_t i, int64_t n) {
+    constexpr int64_t kLine = 64;
+    for (int64_t r = ahead.n_rows * i / n; r < ahead.n_rows * (i + 1) / n; ++r)
+        for (int64_t at = 0; at < ahead.n_bytes; at += kLine) Isa::prefetch(ahead.first + r * ahead.row_bytes + at);
+}
+
 /// Eight partial sums of R · kSideBySide rows and C queries, to sums[query][row].
 template <class Isa, int R, int C>
 void dot_key_rows(const float* rows, int64_t head_dim, const float* const (&q)[C], float (&sums)[C][8][8],
@@ -65,6 +73,7 @@ void score_queries(const ScoreArgs& a, const AttentionQuery* queries) {
     const int64_t n_chunks = (a.head_dim + 7) / 8;
     const auto scale = Isa::splat8(a.scale);
     for (int64_t row = begin / 8 * 8; row < end; row += 8) {
+        if (queries == a.queries) prefetch_part<Isa>(a.ahead, row / 8, (a.n_rows + 7) / 8);
         alignas(64) float sums[C][8][8];
         for (int r = 0; r < 8; r += R * kSideBySide)
             dot_key_rows<Isa, R, C>(a.keys + (row + r) * n_chunks * 8, a.head_dim, q, sums, r);
@@ -132,12 +141,15 @@ void add_value_rows(const ValueArgs& a, const AttentionQuery* queries, int64_t b
         y[h] = queries[h].y;
     }
     int64_t d = 0;
+    const bool asks_ahead = queries == a.queries;  // once for all
     const auto advance = [&](int64_t n) {
         d += n;
         for (float*& p : y) p += n;
     };
-    for (; d + D * Isa::kRows <= a.n_dims; advance(D * Isa::kRows))
+    for (; d + D * Isa::kRows <= a.n_dims; advance(D * Isa::kRows)) {
+        if (asks_ahead) prefetch_part<Isa>(a.ahead, d / (D * Isa::kRows), a.n_dims / (D * Isa::kRows));
         add_value_columns<Isa, AllLanes<Isa>, H, D>(weights, values + d, row_floats, n_rows, y);
+    }
     for (; d + 8 <= a.n_dims; advance(8))
         add_value_columns<Isa, EightLanes<Isa>, H, 1>(weights, values + d, row_floats, n_rows, y);
     if (d == a.n_dims) return;

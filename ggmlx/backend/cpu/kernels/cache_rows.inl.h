@@ -119,17 +119,12 @@ void unpack_row(const void* row, int64_t begin, int64_t end, float* out, int64_t
     for (; k < end; k += 8, out += step) Isa::store8(out, Row::load_first(row, k, end - k < 8 ? end - k : 8));
 }
 
-/// The wanted dims of all rows; the chunks of `side_by_side` rows alternate. The same dims of rows some way ahead are
-/// asked for: within a block of the cache they lie beyond the 4 KiB page at which the processor's prefetcher stops.
+/// The wanted dims of all rows; the chunks of `side_by_side` rows alternate.
 template <class Isa, class Row, int side_by_side>
 void unpack_rows(const UnpackArgs& a) {
-    constexpr int64_t kAhead = 4096, kLine = 64;
-    const int64_t first = Row::offset(a.dim_begin), n_bytes = Row::offset(a.dim_end) - first;
-    const int64_t ahead = (kAhead + a.row_bytes - 1) / a.row_bytes * a.row_bytes + first;
     const int64_t n_chunks = (a.dim_end - a.dim_begin + 7) / 8;
     const char* row = static_cast<const char*>(a.rows);
     for (int64_t r = 0; r < a.n_rows; ++r, row += a.row_bytes) {
-        for (int64_t i = 0; i < n_bytes; i += kLine) Isa::prefetch(row + ahead + i);
         float* out = a.out + (r / side_by_side * side_by_side * n_chunks + r % side_by_side) * 8;
         unpack_row<Isa, Row>(row, a.dim_begin, a.dim_end, out, 8 * side_by_side);
     }

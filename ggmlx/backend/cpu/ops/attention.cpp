@@ -211,20 +211,28 @@ struct RowPart {
 };
 
 /// Walks positions [begin, end) of a run in pieces: unpacks their rows, aims the run's queries at them and calls
-/// f(number of rows).
+/// f(number of rows, the rows of the next piece).
 template <class F>
 void for_each_piece(const Attention& a, const Unit& u, const Run& run, int64_t begin, int64_t end, const RowPart& part,
                     float* scores, F f) noexcept {
+    const DTypeInfo& type = info(part.cache.dtype);
     const int64_t row_bytes = cache_row_bytes(part.cache.dtype, part.cache.shape[3]);
     const int64_t most = piece_rows(part.dim_end - part.dim_begin);
-    for (int64_t j = begin; j < end;) {
-        const int64_t n = std::min({end - j, (j / a.block_len + 1) * a.block_len - j, most});
+    const auto length = [&](int64_t j) { return std::min({end - j, a.block_len - j % a.block_len, most}); };
+    const auto rows_at = [&](int64_t j) {
         const int64_t block = run.blocks[j / a.block_len];
         const int64_t row = (block * a.n_head_kv + u.head_kv) * a.block_len + j % a.block_len;
-        part.unpack({part.cache.data + row * row_bytes, row_bytes, n, part.dim_begin, part.dim_end, a.rows});
+        return part.cache.data + row * row_bytes;
+    };
+    RowsAhead ahead{nullptr, row_bytes, cache_row_bytes(part.cache.dtype, part.dim_end - part.dim_begin), 0};
+    for (int64_t j = begin, n = length(j); j < end; j += n, n = ahead.n_rows) {
+        part.unpack({rows_at(j), row_bytes, n, part.dim_begin, part.dim_end, a.rows});
         aim_queries(a, u, run, j, n, scores);
-        f(n);
-        j += n;
+        ahead.n_rows = j + n < end ? length(j + n) : 0;
+        if (ahead.n_rows > 0)
+            ahead.first =
+                reinterpret_cast<const char*>(rows_at(j + n)) + part.dim_begin / type.block_len * type.block_bytes;
+        f(n, ahead);
     }
 }
 
@@ -234,9 +242,9 @@ void fill_scores(const Attention& a, const Unit& u, int64_t begin, int64_t end, 
     const RowPart keys{a.k_cache, 0, a.head_dim, a.kernels.unpack_keys[static_cast<size_t>(a.k_cache.dtype)]};
     for_each_run(u, 0, u.n_queries(), [&](const Run& run) {
         for_each_piece(a, u, run, std::max(begin, run.first), std::min(end, run.last + 1), keys, scores,
-                       [&](int64_t n) {
+                       [&](int64_t n, const RowsAhead& ahead) {
                            a.kernels.attention_scores({a.queries + run.begin, static_cast<int>(run.end - run.begin),
-                                                       a.rows, n, a.head_dim, a.params.scale});
+                                                       a.rows, n, a.head_dim, a.params.scale, ahead});
                        });
     });
 }
@@ -270,8 +278,9 @@ void add_values(const Attention& a, const Unit& u, const Part& part, float* scor
     const RowPart values{a.v_cache, part.dim_begin, part.dim_end,
                          a.kernels.unpack_values[static_cast<size_t>(a.v_cache.dtype)]};
     for_each_run(u, part.query_begin, part.query_end, [&](const Run& run) {
-        for_each_piece(a, u, run, run.first, run.last + 1, values, scores, [&](int64_t) {
-            a.kernels.attention_values({a.queries + run.begin, static_cast<int>(run.end - run.begin), a.rows, n_dims});
+        for_each_piece(a, u, run, run.first, run.last + 1, values, scores, [&](int64_t, const RowsAhead& ahead) {
+            a.kernels.attention_values(
+                {a.queries + run.begin, static_cast<int>(run.end - run.begin), a.rows, n_dims, ahead});
         });
         for (int64_t i = run.begin; i < run.end; ++i)
             a.kernels.divide(denominators[i], a.queries[i].y, a.queries[i].y, n_dims);
