@@ -58,8 +58,8 @@ class CpuBackend final : public Backend {
         double best = 0;
         for (int i = 0; i < kRepetitions; ++i) {
             const auto start = std::chrono::steady_clock::now();
-            team_.run([&](int) {
-                team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
+            team_.run([&](Member& team) {
+                team.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
                     sink += kernels_.read_lines(memory.get() + begin * kLine, end - begin);
                 });
             });
@@ -71,19 +71,59 @@ class CpuBackend final : public Backend {
 
     void run(SegmentSource& source) override {
         calls_ = {};
-        team_.run([&](int index) { run_segments(source, index); });
+        team_.run([&](Member& team) { run_segments(source, team); });
     }
 
   private:
-    /// One thread's way through a step. Thread 0 asks for segments; all run their calls.
-    void run_segments(SegmentSource& source, int index) noexcept {
-        cpu::Worker worker{kernels_, team_, index};
+    /// One thread's way through a step. Thread 0 asks for segments; all go through their rounds.
+    void run_segments(SegmentSource& source, Member& team) noexcept {
         for (;;) {
-            if (index == 0) calls_ = source.next();
-            team_.barrier();
-            if (calls_.empty()) return;
-            for (const OpCall* call : calls_) cpu::row(call->op).run(*call, worker);
+            if (team.index() == 0) calls_ = source.next();
+            team.fork();
+            auto calls = calls_;
+            team.join();
+            if (calls.empty()) return;
+            while (!calls.empty()) {
+                const auto same = [&](const OpCall* call) { return call->round == calls[0]->round; };
+                const auto n = std::find_if_not(calls.begin(), calls.end(), same) - calls.begin();
+                run_round(calls.first(static_cast<size_t>(n)), team);
+                calls = calls.subspan(static_cast<size_t>(n));
+            }
         }
+    }
+
+    /// Calls that do not need each other: the light parts, then the heavy ones. Light parts with little to do are
+    /// thread 0's: without the team they follow each other, from round to round, without waiting.
+    void run_round(std::span<OpCall* const> calls, Member& team) noexcept {
+        bool any_light = false, any_heavy = false;
+        for (const OpCall* call : calls) {
+            const cpu::OpRow& row = cpu::row(call->op);
+            any_heavy |= row.heavy != nullptr;
+            if (!row.light) continue;
+            if (!is_little(row, *call)) {
+                any_light = true;
+            } else if (team.index() == 0) {
+                Member alone;
+                cpu::Worker worker{kernels_, alone};
+                row.light(*call, worker);
+            }
+        }
+        if (!any_light && !any_heavy) return;
+        cpu::Worker worker{kernels_, team};
+        team.fork();
+        for (const OpCall* call : calls)
+            if (const cpu::OpRow& row = cpu::row(call->op); row.light && !is_little(row, *call))
+                row.light(*call, worker);
+        if (any_light && any_heavy) team.barrier();
+        for (const OpCall* call : calls)
+            if (const cpu::OpRow& row = cpu::row(call->op); row.heavy) row.heavy(*call, worker);
+        team.join();
+    }
+
+    /// What a thread does faster than the team can meet.
+    static bool is_little(const cpu::OpRow& row, const OpCall& call) {
+        constexpr int64_t kValues = 16 << 10;
+        return row.light_values(call) <= kValues;
     }
 
     const std::string name_ = "cpu";

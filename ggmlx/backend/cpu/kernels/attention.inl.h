@@ -14,6 +14,22 @@ void prefetch_part(const RowsAhead& ahead, int64_t i, int64_t n) {
         for (int64_t at = 0; at < ahead.n_bytes; at += kLine) Isa::prefetch(ahead.first + r * ahead.row_bytes + at);
 }
 
+/// Adds the products of R · kSideBySide rows and C queries, n chunks of theirs, to the partial sums at[row][query]. A
+/// row has row_chunks.
+template <class Isa, int R, int C>
+void add_key_chunks(const float* rows, int64_t row_chunks, const float* const (&q)[C], int64_t n,
+                    typename Isa::Rows (&at)[R][C]) {
+    using Rows = typename Isa::Rows;
+    for (int64_t chunk = 0; chunk < n; ++chunk) {
+        Rows x[C];
+        for (int c = 0; c < C; ++c) x[c] = Isa::repeat8(q[c] + 8 * chunk);
+        for (int r = 0; r < R; ++r) {
+            const Rows keys = Isa::load_rows(rows + (r * row_chunks + chunk) * Isa::kRows);
+            for (int c = 0; c < C; ++c) at[r][c] = Isa::fma(keys, x[c], at[r][c]);
+        }
+    }
+}
+
 /// Eight partial sums of R · kSideBySide rows and C queries, to sums[query][row].
 template <class Isa, int R, int C>
 void dot_key_rows(const float* rows, int64_t head_dim, const float* const (&q)[C], float (&sums)[C][8][8],
@@ -24,24 +40,15 @@ void dot_key_rows(const float* rows, int64_t head_dim, const float* const (&q)[C
     Rows at[R][C];
     for (auto& row : at)
         for (Rows& sum : row) sum = Isa::splat_rows(0.0f);
-    const auto add_chunk = [&](int64_t chunk, const Rows(&x)[C]) {
-        for (int r = 0; r < R; ++r) {
-            const Rows keys = Isa::load_rows(rows + (r * n_chunks + chunk) * Isa::kRows);
-            for (int c = 0; c < C; ++c) at[r][c] = Isa::fma(keys, x[c], at[r][c]);
-        }
-    };
-    Rows x[C];
-    for (int64_t chunk = 0; chunk < n_whole; ++chunk) {
-        for (int c = 0; c < C; ++c) x[c] = Isa::repeat8(q[c] + 8 * chunk);
-        add_chunk(chunk, x);
-    }
+    add_key_chunks<Isa, R, C>(rows, n_chunks, q, n_whole, at);
     if (n_whole < n_chunks) {  // a partial sum without a term gains 0 · a finite value, which changes no score
+        float last[C][8];
+        const float* last_of[C];
         for (int c = 0; c < C; ++c) {
-            float lanes[8];
-            for (int64_t i = 0; i < 8; ++i) lanes[i] = 8 * n_whole + i < head_dim ? q[c][8 * n_whole + i] : 0.0f;
-            x[c] = Isa::repeat8(lanes);
+            for (int64_t i = 0; i < 8; ++i) last[c][i] = 8 * n_whole + i < head_dim ? q[c][8 * n_whole + i] : 0.0f;
+            last_of[c] = last[c];
         }
-        add_chunk(n_whole, x);
+        add_key_chunks<Isa, R, C>(rows + n_whole * Isa::kRows, n_chunks, last_of, 1, at);
     }
     for (int r = 0; r < R; ++r)
         for (int c = 0; c < C; ++c) Isa::store_rows(sums[c][first_row + r * kSideBySide], at[r][c]);

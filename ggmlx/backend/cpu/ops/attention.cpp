@@ -109,8 +109,8 @@ struct Attention : Sizes {
           v_cache(c.in[2]),
           sinks(c.in.size() > 6 ? c.in[6].as<const float>() : nullptr),
           kernels(w.kernels),
-          rows(m.rows + w.index * m.rows_each),
-          queries(m.queries + w.index * m.queries_each) {}
+          rows(m.rows + w.team.index() * m.rows_each),
+          queries(m.queries + w.team.index() * m.queries_each) {}
 
     Visible find_visible(int64_t t) const;
     Visible find_range(int64_t t) const;
@@ -296,8 +296,8 @@ void report_invisible(const Attention& a, const Unit& u) noexcept {
 
 /// One unit per claim.
 void run_units(const Attention& a, const Memory& m, Worker& worker) noexcept {
-    float* scores = m.scores + worker.index * m.queries_each * a.stride;
-    float* denominators = m.denominators + worker.index * m.queries_each;
+    float* scores = m.scores + worker.team.index() * m.queries_each * a.stride;
+    float* denominators = m.denominators + worker.team.index() * m.queries_each;
     worker.team.share(a.n_units(), 1, [&](int64_t index, int64_t) {
         const Unit u(a, index);
         report_invisible(a, u);
@@ -357,6 +357,7 @@ void run_pieces(const Attention& a, const Memory& m, Worker& worker) noexcept {
         const int64_t unit = i / extent.n_pieces, begin = extent.begin + i % extent.n_pieces * kScorePiece;
         fill_scores(a, Unit(a, unit), begin, begin + kScorePiece, m.scores + unit * unit_floats);
     });
+    worker.team.barrier();
     worker.team.share(a.n_units() * m.queries_each, 1, [&](int64_t i, int64_t) {
         const Unit u(a, i / m.queries_each);
         const int64_t query = i % m.queries_each;
@@ -364,6 +365,7 @@ void run_pieces(const Attention& a, const Memory& m, Worker& worker) noexcept {
         if (query < u.n_queries() && u.seen_by(query).blocks)
             m.denominators[i] = weigh(a, u, query, m.scores + i * a.stride);
     });
+    worker.team.barrier();
     const ValueCut cut(a, worker.team.n_threads());
     const int64_t n_parts = cut.n_parts(a);
     worker.team.share(a.n_units() * n_parts, 1, [&](int64_t i, int64_t) {
@@ -376,7 +378,7 @@ void run_pieces(const Attention& a, const Memory& m, Worker& worker) noexcept {
 
 }  // namespace
 
-void attention(const OpCall& call, Worker& worker) noexcept {
+void attention_heavy(const OpCall& call, Worker& worker) noexcept {
     const int n_threads = worker.team.n_threads();
     const Sizes sizes = sizes_of(call.param<AttentionParams>(), call.in[0].shape, call.in[1].shape, call.in[2].shape,
                                  call.in[3].shape, n_threads);
@@ -395,7 +397,7 @@ size_t attention_scratch(const Node& node, int n_threads) {
     return Memory(nullptr, sizes, n_threads).scratch.used_bytes();
 }
 
-void cache_append(const OpCall& call, Worker& worker) noexcept {
+void cache_append_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView &cache = call.out[0], &x = call.in[1];
     const int32_t* slots = call.in[2].as<const int32_t>();
     const int64_t n_head = x.shape[1], n = x.shape[2], block_len = cache.shape[2];

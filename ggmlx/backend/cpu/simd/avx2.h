@@ -154,7 +154,11 @@ struct Avx2 : Floats8<Avx2> {
     }
     static void store_rows(float* p, Rows a) { store8(p, a); }
     static Rows load_rows(const float* p) { return load8(p); }
-    static Rows repeat8(const float* p) { return load8(p); }
+    static Rows repeat8(const float* p) {
+        Rows a = load8(p);
+        asm("" : "+x"(a));  // used several times: read once, where GCC would read it again for each use
+        return a;
+    }
     static Rows to_rows(Ints a) { return _mm256_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
         return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
