@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ggmlx/core/error.h"
 #include "support.h"
 
 namespace e2e {
@@ -143,6 +144,23 @@ TEST_P(CacheRoundingOf, StaysBelowItsBoundForEveryType) {
         EXPECT_LE(mean(divergences(exact, logits(model, ids, n, dtype, dtype))), bound) << ggmlx::name(dtype);
     }
     EXPECT_GT(far_from_nonsense, 0.05) << "the logits of this model do not depend on the context";
+}
+
+TEST_F(CacheRounding, IsRefusedWhereOneRowWouldNeedTwoTypes) {
+    const auto model = llm::Model::open(make_model(folder_, "fixtures/deepseek_v2_lite"));
+    llm::EngineOptions options = exact_options();
+    options.cache_k = DType::Q8_0;
+    options.cache_v = DType::F16;
+    try {
+        llm::Engine engine(model, options);
+        FAIL() << "two types for one row";
+    } catch (const ggmlx::Error& e) {
+        EXPECT_EQ(e.kind(), ggmlx::ErrorKind::InvalidArgument);
+        EXPECT_NE(std::string(e.what()).find("--cache-type-v f16"), std::string::npos) << e.what();
+    }
+    options.cache_v.reset();
+    llm::Engine engine(model, options);
+    EXPECT_EQ(engine.blueprint().cache().layout().v, DType::Q8_0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, CacheRoundingOf,

@@ -336,8 +336,6 @@ TEST_F(Program, EndsWithOneLineOfErrorWhenUsedWrongly) {
     expect_error({"run", stories_, "-c", "4", "-p", "Once upon a time, there was"}, 1, "context of 4");
     expect_error({"run", stories_, "-ctk", "q4_k", "-p", "x"}, 1, "--cache-type-k");
     expect_error({"run", stories_, "-ctv", "nonsense", "-p", "x"}, 2, "nonsense");
-    const std::string latent = make_model(folder_, "fixtures/deepseek_v2_lite");
-    expect_error({"run", latent, "-ctk", "q8_0", "-ctv", "f16", "--ids", "1"}, 1, "one row for key and value");
     expect_error({"run", stories_, "-ot", "attn_q=cuda7", "-p", "x"}, 1, "cuda7");
     expect_error({"run", stories_, "-ot", "attn_qq=cpu", "-p", "x"}, 1, "attn_qq");
     expect_error({"run", stories_, "-ot", "blk.(=cpu", "-p", "x"}, 1, "blk.(");
