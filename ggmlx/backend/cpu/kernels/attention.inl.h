@@ -6,11 +6,11 @@
 
 namespace ggmlx {
 
-/// Asks for part i of n of the rows that come next.
+/// Asks for the rows that come next, as much of them as [begin, end) is of n.
 template <class Isa>
-void prefetch_part(const RowsAhead& ahead, int64_t i, int64_t n) {
+void prefetch_part(const RowsAhead& ahead, int64_t begin, int64_t end, int64_t n) {
     constexpr int64_t kLine = 64;
-    for (int64_t r = ahead.n_rows * i / n; r < ahead.n_rows * (i + 1) / n; ++r)
+    for (int64_t r = ahead.n_rows * begin / n; r < ahead.n_rows * end / n; ++r)
         for (int64_t at = 0; at < ahead.n_bytes; at += kLine) Isa::prefetch(ahead.first + r * ahead.row_bytes + at);
 }
 
@@ -80,7 +80,7 @@ void score_queries(const ScoreArgs& a, const AttentionQuery* queries) {
     const int64_t n_chunks = (a.head_dim + 7) / 8;
     const auto scale = Isa::splat8(a.scale);
     for (int64_t row = begin / 8 * 8; row < end; row += 8) {
-        if (queries == a.queries) prefetch_part<Isa>(a.ahead, row / 8, (a.n_rows + 7) / 8);
+        if (queries == a.queries) prefetch_part<Isa>(a.ahead, row, row + 8, (a.n_rows + 7) / 8 * 8);
         alignas(64) float sums[C][8][8];
         for (int r = 0; r < 8; r += R * kSideBySide)
             dot_key_rows<Isa, R, C>(a.keys + (row + r) * n_chunks * 8, a.head_dim, q, sums, r);
@@ -135,40 +135,51 @@ void add_value_columns(const float* const (&weights)[H], const float* values, in
         for (int i = 0; i < D; ++i) Lanes::store(y[h] + Lanes::kCount * i, sums[h][i]);
 }
 
+/// What H queries add over rows that all of them see, and how far they are: dims [0, d) are done.
+template <int H>
+struct ValueSums {
+    const float* weights[H];  ///< of the first of the rows
+    float* y[H];              ///< dim d
+    const float* values;      ///< of the first of the rows
+    int64_t row_floats, n_rows;
+    int64_t d;
+    bool asks_ahead;
+};
+
+/// As many tiles of D vectors as are left.
+template <class Isa, class Lanes, int H, int D>
+void add_value_tiles(const ValueArgs& a, ValueSums<H>& s) {
+    constexpr int64_t n = D * Lanes::kCount;
+    for (; s.d + n <= a.n_dims; s.d += n) {
+        if (s.asks_ahead) prefetch_part<Isa>(a.ahead, s.d, s.d + n, a.n_dims);
+        add_value_columns<Isa, Lanes, H, D>(s.weights, s.values + s.d, s.row_floats, s.n_rows, s.y);
+        for (float*& p : s.y) p += n;
+    }
+}
+
 /// All dims of H queries over rows [begin, end), which all of them see.
 template <class Isa, int H>
 void add_value_rows(const ValueArgs& a, const AttentionQuery* queries, int64_t begin, int64_t end) {
     constexpr int D = H == 4 && Isa::kRows == 8 ? 2 : 4;  // sums, values and a weight fit the registers
-    const int64_t row_floats = (a.n_dims + 7) / 8 * 8, n_rows = end - begin;
-    const float* values = a.values + begin * row_floats;
-    const float* weights[H];
-    float* y[H];
+    const int64_t row_floats = (a.n_dims + 7) / 8 * 8;
+    ValueSums<H> s{{}, {}, a.values + begin * row_floats, row_floats, end - begin, 0, queries == a.queries};
     for (int h = 0; h < H; ++h) {
-        weights[h] = queries[h].scores + (begin - queries[h].begin);
-        y[h] = queries[h].y;
+        s.weights[h] = queries[h].scores + (begin - queries[h].begin);
+        s.y[h] = queries[h].y;
     }
-    int64_t d = 0;
-    const bool asks_ahead = queries == a.queries;  // once for all
-    const auto advance = [&](int64_t n) {
-        d += n;
-        for (float*& p : y) p += n;
-    };
-    for (; d + D * Isa::kRows <= a.n_dims; advance(D * Isa::kRows)) {
-        if (asks_ahead) prefetch_part<Isa>(a.ahead, d / (D * Isa::kRows), a.n_dims / (D * Isa::kRows));
-        add_value_columns<Isa, AllLanes<Isa>, H, D>(weights, values + d, row_floats, n_rows, y);
-    }
-    for (; d + 8 <= a.n_dims; advance(8))
-        add_value_columns<Isa, EightLanes<Isa>, H, 1>(weights, values + d, row_floats, n_rows, y);
-    if (d == a.n_dims) return;
+    add_value_tiles<Isa, AllLanes<Isa>, H, D>(a, s);
+    add_value_tiles<Isa, AllLanes<Isa>, H, 2>(a, s);
+    add_value_tiles<Isa, EightLanes<Isa>, H, 1>(a, s);
+    if (s.d == a.n_dims) return;
     float last[H][8] = {};
     float* last_of[H];
     for (int h = 0; h < H; ++h) {
         last_of[h] = last[h];
-        for (int64_t i = 0; d + i < a.n_dims; ++i) last[h][i] = y[h][i];
+        for (int64_t i = 0; s.d + i < a.n_dims; ++i) last[h][i] = s.y[h][i];
     }
-    add_value_columns<Isa, EightLanes<Isa>, H, 1>(weights, values + d, row_floats, n_rows, last_of);
+    add_value_columns<Isa, EightLanes<Isa>, H, 1>(s.weights, s.values + s.d, row_floats, s.n_rows, last_of);
     for (int h = 0; h < H; ++h)
-        for (int64_t i = 0; d + i < a.n_dims; ++i) y[h][i] = last[h][i];
+        for (int64_t i = 0; s.d + i < a.n_dims; ++i) s.y[h][i] = last[h][i];
 }
 
 /// H queries. Rows that only some see, at either end, are theirs alone.

@@ -325,8 +325,8 @@ struct Extent {
     int64_t begin, n_pieces;
 };
 
-/// How units' results are cut so that all threads have something to do: many queries first, because rows are unpacked
-/// again for each part of them but cost little beside, then dims, down to what a cache line holds.
+/// How units' results are cut so that all threads have something to do. Parts with fewer queries unpack the same rows
+/// again, which costs little beside many queries; parts with fewer dims do not, down to what a cache line holds.
 struct ValueCut {
     ValueCut(const Attention& a, int n_threads)
         : n_queries(a.unit_queries()), n_dims(std::min(kValuePiece, a.head_dim_v)) {
@@ -335,6 +335,8 @@ struct ValueCut {
                 n_queries = round_up(n_queries / 2, 8);
             else if (n_dims > 32)
                 n_dims = round_up(n_dims / 2, 32);
+            else if (n_queries > 4)
+                n_queries = round_up(n_queries / 2, 4);
             else
                 break;
         }
