@@ -6,11 +6,11 @@
 
 namespace ggmlx {
 
-/// Asks for the rows that come next, as much of them as [begin, end) is of n.
+/// Asks for rows [begin, end) of those that come next, as far as there are so many.
 template <class Isa>
-void prefetch_part(const RowsAhead& ahead, int64_t begin, int64_t end, int64_t n) {
+void prefetch_rows(const RowsAhead& ahead, int64_t begin, int64_t end) {
     constexpr int64_t kLine = 64;
-    for (int64_t r = ahead.n_rows * begin / n; r < ahead.n_rows * end / n; ++r)
+    for (int64_t r = begin; r < end && r < ahead.n_rows; ++r)
         for (int64_t at = 0; at < ahead.n_bytes; at += kLine) Isa::prefetch(ahead.first + r * ahead.row_bytes + at);
 }
 
@@ -79,11 +79,13 @@ void score_queries(const ScoreArgs& a, const AttentionQuery* queries) {
     }
     const int64_t n_chunks = (a.head_dim + 7) / 8;
     const auto scale = Isa::splat8(a.scale);
+    const bool asks_ahead = queries == a.queries;  // once for all
     for (int64_t row = begin / 8 * 8; row < end; row += 8) {
-        if (queries == a.queries) prefetch_part<Isa>(a.ahead, row, row + 8, (a.n_rows + 7) / 8 * 8);
         alignas(64) float sums[C][8][8];
-        for (int r = 0; r < 8; r += R * kSideBySide)
+        for (int r = 0; r < 8; r += R * kSideBySide) {
+            if (asks_ahead) prefetch_rows<Isa>(a.ahead, row + r, row + r + R * kSideBySide);
             dot_key_rows<Isa, R, C>(a.keys + (row + r) * n_chunks * 8, a.head_dim, q, sums, r);
+        }
         for (int c = 0; c < C; ++c) store_scores<Isa>(queries[c], row, Isa::mul(Isa::reduce8(sums[c]), scale));
     }
 }
@@ -143,7 +145,7 @@ struct ValueSums {
     const float* values;      ///< of the first of the rows
     int64_t row_floats, n_rows;
     int64_t d;
-    bool asks_ahead;
+    int64_t rows_ahead;  ///< to ask for with every eight dims
 };
 
 /// As many tiles of D vectors as are left.
@@ -151,7 +153,7 @@ template <class Isa, class Lanes, int H, int D>
 void add_value_tiles(const ValueArgs& a, ValueSums<H>& s) {
     constexpr int64_t n = D * Lanes::kCount;
     for (; s.d + n <= a.n_dims; s.d += n) {
-        if (s.asks_ahead) prefetch_part<Isa>(a.ahead, s.d, s.d + n, a.n_dims);
+        prefetch_rows<Isa>(a.ahead, s.d / 8 * s.rows_ahead, (s.d + n) / 8 * s.rows_ahead);
         add_value_columns<Isa, Lanes, H, D>(s.weights, s.values + s.d, s.row_floats, s.n_rows, s.y);
         for (float*& p : s.y) p += n;
     }
@@ -162,7 +164,9 @@ template <class Isa, int H>
 void add_value_rows(const ValueArgs& a, const AttentionQuery* queries, int64_t begin, int64_t end) {
     constexpr int D = H == 4 && Isa::kRows == 8 ? 2 : 4;  // sums, values and a weight fit the registers
     const int64_t row_floats = (a.n_dims + 7) / 8 * 8;
-    ValueSums<H> s{{}, {}, a.values + begin * row_floats, row_floats, end - begin, 0, queries == a.queries};
+    const int64_t rows_ahead =
+        queries == a.queries ? (8 * a.ahead.n_rows + a.n_dims - 1) / a.n_dims : 0;  // once for all
+    ValueSums<H> s{{}, {}, a.values + begin * row_floats, row_floats, end - begin, 0, rows_ahead};
     for (int h = 0; h < H; ++h) {
         s.weights[h] = queries[h].scores + (begin - queries[h].begin);
         s.y[h] = queries[h].y;
