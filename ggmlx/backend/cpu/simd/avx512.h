@@ -32,6 +32,7 @@ struct Avx512 : Floats8<Avx512> {
     }
     static Rows load_rows(const float* p) { return _mm512_loadu_ps(p); }
     static void store_rows(float* p, Rows a) { _mm512_storeu_ps(p, a); }
+    static Rows repeat8(const float* p) { return _mm512_broadcast_f32x8(_mm256_loadu_ps(p)); }
     static Rows to_rows(Ints a) { return _mm512_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
         return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
