@@ -298,7 +298,7 @@ TEST_F(Program, BenchMeasuresModelsAndShapes) {
     EXPECT_EQ(std::count(shape.out.begin(), shape.out.end(), '\n'), 3) << shape.out;
 
     const auto kernels =
-        json::parse(run_program({"bench", "--kernels", "--type", "q8_0", "-p", "1,8", "-t", "2", "--json", "-q"}));
+        parse(run_program({"bench", "--kernels", "--type", "q8_0", "-p", "1,8", "-t", "2", "--json", "-q"}));
     ASSERT_GE(kernels.size(), 4u);  // two numbers of columns, at least scalar and one more
     EXPECT_EQ(kernels.size() % 2, 0u);
     for (size_t i = 0; i < kernels.size(); ++i) {

@@ -24,9 +24,7 @@ ThreadChoice thread_choice(int wanted) {
 class CpuBackend final : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
-        : kernels_(choose_kernels(options.isa)),
-          threads_(thread_choice(options.n_threads)),
-          team_(threads_.n_threads) {
+        : kernels_(choose_kernels(options.isa)), threads_(thread_choice(options.n_threads)), team_(threads_.n_threads) {
         check_kernels(kernels_);
     }
 

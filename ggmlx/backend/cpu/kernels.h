@@ -39,10 +39,12 @@ struct MatmulArgs {
     const float* bias;  ///< [n_out] or null; added after the sum
 };
 
-/// Many columns, in groups of 16 whose blocks lie together, so that they are read as one stream.
+/// Many columns, in groups of 16. A group's blocks lie as partial sums read them, so that they are one stream: first
+/// blocks 0, 8, 16 … of all 16 columns, then 1, 9, 17 …; each of the eight parts has room for ceil(n_blocks / 8).
 inline constexpr int kGroupColumns = 16;
 struct ColumnGroups {
-    const ActivationBlock* x;  ///< [ceil(n / 16)][n_blocks][16]; columns beyond n are blocks like any other
+    const ActivationBlock*
+        x;  ///< [ceil(n / 16)][8][ceil(n_blocks / 8)][16]; columns beyond n are blocks like any other
     int64_t n;
     float* y;
     int64_t y_stride;      ///< floats from one row of y to the next
@@ -122,8 +124,8 @@ struct MatmulKernels {
     void (*matmul[kDTypeCount])(const MatmulArgs& args, const Column* columns, int n_columns, int64_t tile_begin,
                                 int64_t tile_end) noexcept;
 
-    /// The same for groups of columns. panels: [tile_end - tile_begin][n_blocks], n_blocks with the padding of the
-    /// type's tiles; sums: [tile_end - tile_begin]. For types with an integer dot product.
+    /// The same for groups of columns. panels: [tile_end - tile_begin][8][ceil(n_blocks / 8)]; sums: [tile_end -
+    /// tile_begin]. For types with an integer dot product.
     void (*matmul_groups[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
                                        int64_t tile_end, PanelBlock* panels, PanelSums* sums) noexcept;
     /// Multiplies int8 values in registers, n_rounds times a few; returns the number of multiply-adds.
@@ -136,9 +138,10 @@ struct CpuKernels : MatmulKernels {
 
     /// Reads an even number of lines of 64 bytes; the result depends on all, so that no reading can be left out.
     uint64_t (*read_lines)(const void* lines, int64_t n_lines) noexcept;
-    /// Quantizes blocks [begin, end) of a row of n values, block b to out[b · stride]; false if a value is not finite.
+    /// Quantizes blocks [begin, end) of a row of n values; false if a value is not finite. Block b goes to out[b], or,
+    /// if in_group, to its place as a column of a group that begins at out.
     bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
-                         int64_t stride) noexcept;
+                         bool in_group) noexcept;
     void (*add)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*mul)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*scale)(float factor, const float* x, float* y, int64_t n) noexcept;

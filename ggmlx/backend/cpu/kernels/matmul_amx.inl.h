@@ -56,29 +56,28 @@ struct AmxBlock<Isa, TileQ6_K> {
     }
 };
 
-/// Partial sum p of a group's 16 columns. Products of the next block are under way while those of one are added.
+/// All 16 columns of a group. Products of the next block are under way while those of one are added.
 template <class Isa, class Tile>
-void amx_partial(const Tile* tiles, const PanelBlock* panel, int64_t n_blocks, int p, const ActivationBlock* x,
-                 float (*sums)[16]) {
+void amx_partial(const Partial<Tile>& a, int, float (*sums)[16]) {
     using Math = TileMath<Isa, Tile>;
     AmxBlock<Isa, Tile> blocks[2];
     typename Isa::Rows sum[kGroupColumns];
     unroll<kGroupColumns>([&](auto c) __attribute__((always_inline)) { sum[c.value] = Isa::splat_rows(0.0f); });
-    if (p < n_blocks) blocks[0].multiply(x + p * kGroupColumns, panel[p]);
-    for (int64_t b = p, i = 0; b < n_blocks; b += 8, ++i) {
-        if (b + 8 < n_blocks) blocks[(i + 1) & 1].multiply(x + (b + 8) * kGroupColumns, panel[b + 8]);
+    if (a.n_blocks > 0) blocks[0].multiply(a.x, a.panel[0]);
+    for (int64_t i = 0; i < a.n_blocks; ++i) {
+        const ActivationBlock* x = a.x + i * kGroupColumns;
+        if (i + 1 < a.n_blocks) blocks[(i + 1) & 1].multiply(x + kGroupColumns, a.panel[i + 1]);
         const AmxBlock<Isa, Tile>& block = blocks[i & 1];
-        const auto scale = Isa::load_rows(panel[b].scale);
+        const PanelBlock& panel = a.panel[i];
+        const auto scale = Isa::load_rows(panel.scale);
+        const Tile& tile = a.template tile<Math::kSubBlocks>(i);
         unroll<kGroupColumns>([&](auto c) __attribute__((always_inline)) {
-            const ActivationBlock& column = x[b * kGroupColumns + c.value];
-            Isa::prefetch(&column + kGroupColumns);
-            const auto x_scale = Isa::splat_rows(column.scale);
-            const auto product = Isa::to_rows(
-                block.column(c.value, tiles[b / Math::kSubBlocks], static_cast<int>(b % Math::kSubBlocks)));
+            const auto x_scale = Isa::splat_rows(x[c.value].scale);
+            const auto product = Isa::to_rows(block.column(c.value, tile, a.template sub<Math::kSubBlocks>()));
             sum[c.value] = Isa::fma(product, Isa::mul(scale, x_scale), sum[c.value]);
             if constexpr (Math::kHasMin) {
-                const auto addend = Isa::mul(Isa::load_rows(panel[b].addend), x_scale);
-                sum[c.value] = Isa::fma(Isa::splat_rows(column.sum), addend, sum[c.value]);
+                const auto addend = Isa::mul(Isa::load_rows(panel.addend), x_scale);
+                sum[c.value] = Isa::fma(Isa::splat_rows(x[c.value].sum), addend, sum[c.value]);
             }
         });
     }
@@ -112,10 +111,7 @@ void matmul_groups_amx(const MatmulArgs& args, const ColumnGroups& columns, int6
                        PanelBlock* panels, PanelSums* sums) noexcept {
     static constexpr AmxShapes kShapes{};
     _tile_loadconfig(&kShapes);
-    multiply_groups<Isa, Tile>(
-        args, columns, begin, end, panels, sums,
-        [](const Tile* tiles, const PanelBlock* panel, int64_t n_blocks, int p, const ActivationBlock* x, int,
-           float(*out)[16]) { amx_partial<Isa, Tile>(tiles, panel, n_blocks, p, x, out); });
+    multiply_groups<Isa, Tile>(args, columns, begin, end, panels, sums, amx_partial<Isa, Tile>);
     _tile_release();
 }
 

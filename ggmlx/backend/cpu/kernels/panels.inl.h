@@ -5,27 +5,22 @@
 
 namespace ggmlx {
 
-/// Blocks of a row tile; n_in rounded up to the type's tiles.
+/// Decodes the row tile that begins at tiles, in the order of ColumnGroups; Isa says what the bytes look like.
 template <class Isa, class Tile>
-int64_t n_panel_blocks(int64_t n_in) {
-    constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
-    return (n_in + 32 * kSub - 1) / (32 * kSub) * kSub;
-}
-
-/// Decodes the row tile that begins at tiles; Isa says what the bytes look like.
-template <class Isa, class Tile>
-void decode_panel(const Tile* tiles, int64_t n_blocks, PanelBlock* panel) {
+void decode_panel(const Tile* tiles, int64_t n_blocks, PanelBlock* panels) {
     using Math = TileMath<Isa, Tile>;
+    const int64_t per_partial = (n_blocks + 7) / 8;
     for (int64_t b = 0; b < n_blocks; ++b) {
         const Tile& tile = tiles[b / Math::kSubBlocks];
         const int sub = static_cast<int>(b % Math::kSubBlocks);
+        PanelBlock& panel = panels[(b & 7) * per_partial + (b >> 3)];
         for (int row = 0; row < 16; row += Isa::kRows) {
             typename Isa::Bytes w[8];
             Math::load(tile, sub, row, w);
             for (int g = 0; g < 8; ++g)
-                Isa::store_bytes(panel[b].w[g][row], Isa::template panel_bytes<Math::kOffset>(w[g]));
-            Isa::store_rows(panel[b].scale + row, Math::scale(tile, sub, row));
-            if constexpr (Math::kHasMin) Isa::store_rows(panel[b].addend + row, Math::addend(tile, sub, row));
+                Isa::store_bytes(panel.w[g][row], Isa::template panel_bytes<Math::kOffset>(w[g]));
+            Isa::store_rows(panel.scale + row, Math::scale(tile, sub, row));
+            if constexpr (Math::kHasMin) Isa::store_rows(panel.addend + row, Math::addend(tile, sub, row));
         }
     }
 }

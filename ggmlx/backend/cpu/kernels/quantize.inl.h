@@ -37,14 +37,14 @@ bool quantize_block(const float* x, int n, ActivationBlock& out) {
     return true;
 }
 
-/// Blocks [begin, end) of one row of n values, block b to out[b · stride].
+/// CpuKernels::quantize_row.
 template <class Isa>
-bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
-                  int64_t stride) noexcept {
+bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out, bool in_group) noexcept {
+    const int64_t per_partial = ((n + 31) / 32 + 7) / 8;
     bool finite = true;
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t left = n - 32 * b;
-        finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[b * stride]);
+        const int64_t left = n - 32 * b, place = in_group ? ((b & 7) * per_partial + (b >> 3)) * kGroupColumns : b;
+        finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[place]);
     }
     return finite;
 }

@@ -20,9 +20,12 @@ struct ActivationRows {
 
 /// From this many columns on a weight's decoding is worth being kept for all of them (ColumnGroups).
 inline constexpr int64_t kFewColumns = 4;
-/// The block of column c in groups of n_blocks blocks.
-inline int64_t group_block(int64_t c, int64_t n_blocks) {
-    return c / kGroupColumns * n_blocks * kGroupColumns + c % kGroupColumns;
+/// Blocks of a column in a group, whose eight parts are of the same size.
+inline int64_t blocks_in_group(int64_t n_blocks) { return round_up(n_blocks, int64_t{8}); }
+/// Where column c of groups begins; with b the place of its block b.
+inline int64_t group_block(int64_t c, int64_t n_blocks, int64_t b = 0) {
+    const int64_t padded = blocks_in_group(n_blocks), place = b % 8 * (padded / 8) + b / 8;
+    return (c / kGroupColumns * padded + place) * kGroupColumns + c % kGroupColumns;
 }
 inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{kGroupColumns}); }
 
@@ -48,7 +51,10 @@ class ActivationForm {
     bool can_group() const { return int8_; }
     /// True if n columns are multiplied as groups.
     bool is_grouped(int64_t n) const { return can_group() && n > kFewColumns; }
-    int64_t group_bytes(int64_t n) const { return n_groups(n) * kGroupColumns * row_bytes(); }
+    int64_t group_bytes(int64_t n) const {
+        return n_groups(n) * kGroupColumns * blocks_in_group(n_blocks()) *
+               static_cast<int64_t>(sizeof(ActivationBlock));
+    }
     /// Of n converted rows in the order that suits n columns.
     int64_t bytes(int64_t n) const { return is_grouped(n) ? group_bytes(n) : n * row_bytes(); }
     /// The converted rows, or x itself.
@@ -56,10 +62,10 @@ class ActivationForm {
         if (is_converted()) return {converted, row_bytes()};
         return {reinterpret_cast<const std::byte*>(x), n_ * static_cast<int64_t>(sizeof(float))};
     }
-    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`. stride: blocks from one
-    /// block of dst to the next, 1 in a row, kGroupColumns in a group.
+    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`. in_group: dst is where
+    /// a column of a group begins.
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                 CallStatus& status, int64_t row, int64_t stride = 1) const noexcept;
+                 CallStatus& status, int64_t row, bool in_group = false) const noexcept;
 
   private:
     bool int8_, padded_;
@@ -79,7 +85,7 @@ class PanelScratch {
   public:
     /// For every thread, if n columns of this form are grouped; takes nothing otherwise.
     PanelScratch(Scratch& scratch, const ActivationForm& form, int64_t n, int n_threads)
-        : n_blocks_(form.n_blocks()),
+        : n_blocks_(blocks_in_group(form.n_blocks())),
           panels_(scratch.take<PanelBlock>(form.is_grouped(n) ? n_threads * n_tiles() * n_blocks_ : 0)),
           sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles() : 0)) {}
     /// Row tiles that a kernel is given at once, so that their panels stay in the second-level cache.

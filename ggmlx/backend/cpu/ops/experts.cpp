@@ -146,17 +146,18 @@ void convert_chosen(const ActivationForm& form, const TensorView& x, const Choic
 struct ExpertColumns {
     ActivationForm form;
     std::byte* rows;          ///< as convert_chosen makes them
-    ActivationBlock* groups;  ///< [n_grouped][n_blocks][16]
+    ActivationBlock* groups;  ///< [n_grouped], each as ColumnGroups::x
 
     ExpertColumns(Scratch& scratch, const ActivationForm& f, int64_t n_rows, int64_t n_pairs, int64_t n_expert)
         : form(f),
           rows(scratch.take<std::byte>(n_rows * f.row_bytes())),
-          groups(scratch.take<ActivationBlock>(
-              f.is_grouped(n_pairs) ? Groups::max_groups(n_pairs, n_expert) * f.n_blocks() * kGroupColumns : 0)) {}
+          groups(scratch.take<ActivationBlock>(f.is_grouped(n_pairs) ? Groups::max_groups(n_pairs, n_expert) *
+                                                                           blocks_in_group(f.n_blocks()) * kGroupColumns
+                                                                     : 0)) {}
 
     bool is_grouped(const Groups& g, int64_t e) const { return form.can_group() && g.group[e] >= 0; }
     ActivationBlock* groups_of(const Groups& g, int64_t e) const {
-        return groups + g.group[e] * form.n_blocks() * kGroupColumns;
+        return groups + g.group[e] * blocks_in_group(form.n_blocks()) * kGroupColumns;
     }
     const ActivationBlock* row(int64_t i) const {
         return reinterpret_cast<const ActivationBlock*>(rows + i * form.row_bytes());
@@ -175,8 +176,7 @@ void gather_columns(const ExpertColumns& x, const Groups& groups, RowOfPair row_
         ActivationBlock* to = x.groups_of(groups, e);
         for (size_t c = 0; c < pairs.size(); ++c) {
             const ActivationBlock* row = x.row(row_of_pair(pairs[c]));
-            ActivationBlock* column = to + group_block(static_cast<int64_t>(c), n_blocks);
-            for (int64_t b = 0; b < n_blocks; ++b) column[b * kGroupColumns] = row[b];
+            for (int64_t b = 0; b < n_blocks; ++b) to[group_block(static_cast<int64_t>(c), n_blocks, b)] = row[b];
         }
         clear_group_end(to, static_cast<int64_t>(pairs.size()), n_blocks, 0, n_blocks);
     });
@@ -301,7 +301,7 @@ void FeedForward::activate(int64_t e, int64_t begin, int64_t end, const Choice& 
         if (grouped)
             row = reinterpret_cast<std::byte*>(s.h.groups_of(s.groups, e) +
                                                group_block(static_cast<int64_t>(c), s.h.form.n_blocks()));
-        s.h.form.convert(g, begin, end, row, kernels, *call.status, token, grouped ? kGroupColumns : 1);
+        s.h.form.convert(g, begin, end, row, kernels, *call.status, token, grouped);
     }
     if (grouped)
         clear_group_end(s.h.groups_of(s.groups, e), static_cast<int64_t>(pairs.size()), s.h.form.n_blocks(), begin,

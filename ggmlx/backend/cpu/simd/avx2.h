@@ -210,6 +210,10 @@ struct Avx2 : Floats8<Avx2> {
         return _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), a, none);
     }
 
+    static Ints opaque(Ints v) {
+        asm volatile("" : "+x"(v));
+        return v;
+    }
     static Ints add_products(Ints sum, Bytes w, Bytes x) {
         return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
     }

@@ -241,6 +241,11 @@ struct Scalar {
         return a;
     }
 
+    /// v, of which the compiler knows nothing.
+    static Ints opaque(Ints v) {
+        asm volatile("" : "+m"(v));
+        return v;
+    }
     /// sum + the four products w x of each row, of unsigned w below 128 and signed x.
     static Ints add_products(Ints sum, Bytes w, Bytes x) {
         for (int r = 0; r < 8; ++r)
