@@ -361,9 +361,9 @@ TEST_F(Program, RefusesIdsThatAreNoTokens) {
 }
 
 TEST_F(Program, WarnsOfFlagsWithoutEffect) {
-    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-mmap"});
+    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-warmup"});
     EXPECT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_NE(r.err.find("without effect in this version: --no-mmap, -ngl"), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -ngl"), std::string::npos) << r.err;
 }
 
 }  // namespace

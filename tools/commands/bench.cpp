@@ -124,7 +124,6 @@ int run_bench(std::span<const std::string> arguments) {
         for (const llm::BenchCase& c : cases) options.n_ctx = std::max(options.n_ctx, c.depth + c.n_tokens());
     llm::Engine engine = load_engine(model, options, flags.common);
     print_engine(engine, flags.common);
-    if (!flags.common.quiet) note(engine.device_description());
     const double read_rate = engine.read_rate();
     if (!flags.common.quiet) note(fmt::format("memory read at {:.1f} GB/s", read_rate / 1e9));
     fmt::print("{}", bench_head(format));

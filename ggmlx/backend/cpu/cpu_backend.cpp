@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "ggmlx/backend/cpu/dispatch.h"
+#include "ggmlx/backend/cpu/numa.h"
 #include "ggmlx/backend/cpu/table.h"
 #include "ggmlx/backend/cpu/topology.h"
 #include "ggmlx/backend/host_memory.h"
@@ -14,23 +16,38 @@
 namespace ggmlx {
 namespace {
 
-ThreadChoice thread_choice(int wanted) {
-    require(wanted >= 0, ErrorKind::InvalidArgument, "cpu: {} threads make no sense; 0 chooses by itself", wanted);
-    if (wanted > 0) return {wanted, "as asked"};
-    return choose_threads("", allowed_cpus(), usable_cpus());
+/// OMP_PROC_BIND and GOMP_CPU_AFFINITY are orders to OpenMP, which then pins the same threads.
+bool openmp_pins() {
+    const char* bind = std::getenv("OMP_PROC_BIND");
+    return (bind && std::string_view(bind) != "false" && std::string_view(bind) != "FALSE") ||
+           std::getenv("GOMP_CPU_AFFINITY");
+}
+
+ThreadChoice thread_choice(const CpuOptions& options, const NumaPlan& numa) {
+    require(options.n_threads >= 0, ErrorKind::InvalidArgument, "cpu: {} threads make no sense; 0 chooses by itself",
+            options.n_threads);
+    return choose_threads("", allowed_cpus(), usable_cpus(),
+                          {.n_threads = options.n_threads,
+                           .n_reserved = options.n_reserved,
+                           .pin = options.pin && !openmp_pins(),
+                           .spread = numa.policy != NumaPolicy::Off});
 }
 
 class CpuBackend final : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
         : kernels_(choose_kernels(options.isa)),
-          threads_(thread_choice(options.n_threads)),
+          numa_(plan_numa(options.numa, "", allowed_cpus(), can_bind_memory())),
+          threads_(thread_choice(options, numa_)),
+          pins_(threads_.cpus),
           team_(threads_.n_threads) {}
 
     const std::string& name() const override { return name_; }
     std::string description() const override {
-        return fmt::format("{}, {}, {} thread{} ({})", processor_name(), kernels_.name, threads_.n_threads,
-                           threads_.n_threads == 1 ? "" : "s", threads_.reason);
+        return fmt::format("{}, {}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
+                           threads_.n_threads, threads_.n_threads == 1 ? "" : "s", threads_.reason,
+                           threads_.cpus.empty() ? "" : ", pinned", ggmlx::name(numa_.policy), numa_.reason,
+                           refused_memory_ ? ", but the system refused" : "");
     }
     uint64_t free_bytes() const override { return free_host_bytes(); }
 
@@ -39,7 +56,12 @@ class CpuBackend final : public Backend {
         return cpu::row(node.op).scratch_bytes(node, threads_.n_threads);
     }
 
-    std::shared_ptr<std::byte> alloc(size_t size_bytes) override { return alloc_host(name_, size_bytes); }
+    std::shared_ptr<std::byte> alloc(size_t size_bytes) override {
+        auto memory = alloc_host(name_, size_bytes);
+        if (numa_.policy == NumaPolicy::Interleave && !interleave_memory(memory.get(), size_bytes, numa_.nodes))
+            refused_memory_ = true;
+        return memory;
+    }
     void upload(std::byte* device, const void* host, size_t size_bytes) override {
         std::memcpy(device, host, size_bytes);
     }
@@ -47,18 +69,24 @@ class CpuBackend final : public Backend {
         std::memcpy(host, device, size_bytes);
     }
     bool reads_host_memory() const override { return true; }
+    bool chooses_nodes() const override { return numa_.policy != NumaPolicy::Off; }
 
     double read_rate(size_t size_bytes) override {
         constexpr int64_t kLine = 64, kGrain = 4096;  // 256 KiB at a time
         constexpr int kRepetitions = 5;
         const int64_t n_lines = static_cast<int64_t>(size_bytes) / kLine / kGrain * kGrain;
         const auto memory = alloc(static_cast<size_t>(n_lines * kLine));
-        std::memset(memory.get(), 1, static_cast<size_t>(n_lines * kLine));
+        const AffinityKept kept;
+        run_team([&](int) {  // written first by those who will read it
+            team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
+                std::memset(memory.get() + begin * kLine, 1, static_cast<size_t>((end - begin) * kLine));
+            });
+        });
         std::atomic<uint64_t> sink{0};
         double best = 0;
         for (int i = 0; i < kRepetitions; ++i) {
             const auto start = std::chrono::steady_clock::now();
-            team_.run([&](int) {
+            run_team([&](int) {
                 team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
                     sink += kernels_.read_lines(memory.get() + begin * kLine, end - begin);
                 });
@@ -71,10 +99,19 @@ class CpuBackend final : public Backend {
 
     void run(SegmentSource& source) override {
         calls_ = {};
-        team_.run([&](int index) { run_segments(source, index); });
+        run_team([&](int index) { run_segments(source, index); });
     }
 
   private:
+    /// team_.run with every thread on its processor.
+    template <class Body>
+    void run_team(Body body) {
+        team_.run([&](int index) {
+            pins_.enter(index);
+            body(index);
+        });
+    }
+
     /// One thread's way through a step. Thread 0 asks for segments; all run their calls.
     void run_segments(SegmentSource& source, int index) noexcept {
         cpu::Worker worker{kernels_, team_, index};
@@ -88,8 +125,11 @@ class CpuBackend final : public Backend {
 
     const std::string name_ = "cpu";
     const CpuKernels& kernels_;
+    const NumaPlan numa_;
     const ThreadChoice threads_;
+    const Pins pins_;
     Team team_;
+    bool refused_memory_ = false;     ///< the system would not spread an allocation
     std::span<OpCall* const> calls_;  ///< of the segment that runs now; written by thread 0 alone, before a barrier
 };
 
