@@ -131,6 +131,7 @@ void DeviceWeights::load_resident(const ModelFile& file, const std::vector<const
             file.check(*e.stored, bytes);
         }
     });
+    if (progress) progress(plan.total_bytes(), plan.total_bytes());
 }
 
 }  // namespace ggmlx
