@@ -65,9 +65,9 @@ void mapped(benchmark::State& state) {
     read_all(state, file.bytes().data());
 }
 
-BENCHMARK_CAPTURE(anonymous, pages_2M, true)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(anonymous, pages_4K, false)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(mapped)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(anonymous, pages_2M, true)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(anonymous, pages_4K, false)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(mapped)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace ggmlx
