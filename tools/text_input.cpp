@@ -20,11 +20,11 @@ using ggmlx::ErrorKind;
 using ggmlx::require;
 
 std::vector<llm::TokenId> ids_from_json(const std::string& path, const std::string& text) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    require(json.is_array(), ErrorKind::CorruptFile,
+    const auto list = nlohmann::json::parse(text, nullptr, false);
+    require(list.is_array(), ErrorKind::CorruptFile,
             "{}: neither a JSON array of token ids nor a .safetensors with a tensor `ids`", path);
     std::vector<llm::TokenId> ids;
-    for (const auto& value : json) {
+    for (const auto& value : list) {
         const bool fits = value.is_number_integer() && value >= 0 && value <= INT32_MAX;
         require(fits, ErrorKind::CorruptFile, "{}: element {} is no token id", path, ids.size());
         ids.push_back(value.get<llm::TokenId>());

@@ -26,9 +26,9 @@ convert::ReadFile reader_of(const fs::path& folder) {
 llm::Tokenizer gguf_tokenizer(const std::string& path) {
     const auto file = convert::GgufFile::open(path);
     std::vector<std::string> notes;
-    const std::string json = convert::gguf_tokenizer_json(file.metadata(), notes);
-    ggmlx::require(!json.empty(), ggmlx::ErrorKind::Unsupported, "{}: there is no tokenizer in the file", path);
-    return llm::Tokenizer::from_json(json, convert::gguf_tokenizer_config_json(file.metadata()));
+    const std::string text = convert::gguf_tokenizer_json(file.metadata(), notes);
+    ggmlx::require(!text.empty(), ggmlx::ErrorKind::Unsupported, "{}: there is no tokenizer in the file", path);
+    return llm::Tokenizer::from_json(text, convert::gguf_tokenizer_config_json(file.metadata()));
 }
 
 }  // namespace

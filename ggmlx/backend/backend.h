@@ -51,6 +51,8 @@ class Backend {
     /// Bytes a second at which the device reads its own memory with all it has, measured now on size_bytes of it: what
     /// no kernel can beat. 0: unknown. Throws out_of_memory. Not while a step runs.
     virtual double read_rate(size_t size_bytes) { return static_cast<void>(size_bytes), 0; }
+    /// The same for given memory that the device can read.
+    virtual double read_rate_of(std::span<const std::byte> memory) { return static_cast<void>(memory), 0; }
 
     /// Runs every segment the source hands out, the calls of a segment one after the other; before asking for the next
     /// one the results of this one are in memory. Called once per step, always from this device's one driving thread,

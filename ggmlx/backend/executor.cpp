@@ -74,6 +74,7 @@ struct Executor::Impl {
         call.params = node ? &node->params : &kNoParams;
         call.in = views(step.inputs, node ? &node->inputs : nullptr);
         call.out = views(step.outputs, node ? &node->outputs : nullptr);
+        call.round = step.round;
         call.scratch =
             step.scratch_bytes ? arenas[static_cast<size_t>(segment.device)].get() + step.scratch_offset : nullptr;
     }

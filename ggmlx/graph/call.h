@@ -64,6 +64,7 @@ struct OpCall {
     std::vector<TensorView> in, out;
     std::byte* scratch = nullptr;  ///< scratch_bytes(node) bytes, 64-byte aligned, private to this call
     CallStatus* status = nullptr;  ///< of this call alone
+    int32_t round = 0;             ///< consecutive calls of one round may run at the same time
 
     template <class P>
     const P& param() const {

@@ -1,6 +1,6 @@
 #pragma once
-// Memory of one device over one step: blocks that live from one step index to another get offsets; blocks that live at
-// the same time never overlap.
+// Memory of one device over one step: blocks that live from one round (rounds.h) to another get offsets; blocks that
+// live at the same time never overlap.
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@ inline constexpr uint64_t kArenaAlignment = 64;
 
 struct ArenaBlock {
     uint64_t size_bytes = 0;
-    int32_t first = 0, last = 0;  ///< step indices of its life, both inclusive
+    int32_t first = 0, last = 0;  ///< rounds of its life, both inclusive
     uint64_t offset = 0;          ///< set by lay_out, a multiple of kArenaAlignment
 };
 

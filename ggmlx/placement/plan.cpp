@@ -9,6 +9,7 @@
 #include "ggmlx/placement/arena.h"
 #include "ggmlx/placement/assign.h"
 #include "ggmlx/placement/lower.h"
+#include "ggmlx/placement/rounds.h"
 
 namespace ggmlx {
 namespace {
@@ -97,8 +98,7 @@ class Scheduler {
             if (sources.back().needs_copy && it != segment_of_value_.end()) needed.insert(it->second);
         }
         const int32_t segment = segment_for(device, needed);
-        PlanStep step{
-            .op = node.op, .node = index, .inputs = {}, .outputs = {}, .scratch_offset = 0, .scratch_bytes = 0};
+        PlanStep step{.op = node.op, .node = index, .inputs = {}, .outputs = {}};
         for (size_t i = 0; i < sources.size(); ++i)
             step.inputs.push_back(sources[i].needs_copy
                                       ? copied(node.inputs[i].storage(), sources[i].value, device, segment)
@@ -130,8 +130,7 @@ class Scheduler {
         if (const int32_t here = find_value(root, device); here >= 0) return here;  // two inputs of a node share it
         const int32_t to = new_value(root, device, PlanValue::Memory::Arena);
         segment_of_value_[to] = segment;
-        steps(segment).push_back(
-            {.op = Op::Copy, .node = -1, .inputs = {from}, .outputs = {to}, .scratch_offset = 0, .scratch_bytes = 0});
+        steps(segment).push_back({.op = Op::Copy, .node = -1, .inputs = {from}, .outputs = {to}});
         return to;
     }
 
@@ -180,7 +179,7 @@ class Scheduler {
     }
 };
 
-/// Lays out each device's arena: values by their lives, scratch for one step each.
+/// Lays out each device's arena: values by their lives, scratch for one round each. Time is counted in rounds.
 class MemoryLayout {
   public:
     MemoryLayout(Plan& plan, const std::vector<std::set<int32_t>>& done_before)
@@ -188,7 +187,6 @@ class MemoryLayout {
 
     void run() {
         plan_.arena_bytes.assign(plan_.devices.size(), 0);
-        number_steps();
         find_lives();
         for (size_t d = 0; d < plan_.devices.size(); ++d) lay_out_device(static_cast<DeviceId>(d));
     }
@@ -199,32 +197,18 @@ class MemoryLayout {
     struct Life {
         int32_t first = 0, last = 0;
     };
-    std::vector<Life> lives_;          ///< per value, in step indices of its device
-    std::vector<int32_t> first_step_;  ///< per segment: index of its first step within its device's steps
-    std::vector<std::vector<PlanStep*>> device_steps_;
+    std::vector<Life> lives_;  ///< per value, in rounds of its device
 
-    void number_steps() {
-        device_steps_.resize(plan_.devices.size());
-        for (Segment& segment : plan_.segments) {
-            auto& list = device_steps_[static_cast<size_t>(segment.device)];
-            first_step_.push_back(static_cast<int32_t>(list.size()));
-            for (PlanStep& step : segment.steps) list.push_back(&step);
-        }
-    }
-
-    /// A value lives from the step that makes it (an input: from the start) to its last reader. A reader on another
+    /// A value lives from the round that makes it (an input: from the start) to its last reader. A reader on another
     /// device may be late: then until the first segment of the value's own device that starts after that reader is
     /// done.
     void find_lives() {
         lives_.assign(plan_.values.size(), Life{});
         for (size_t s = 0; s < plan_.segments.size(); ++s) {
-            const Segment& segment = plan_.segments[s];
-            int32_t index = first_step_[s];
-            for (const PlanStep& step : segment.steps) {
+            for (const PlanStep& step : plan_.segments[s].steps) {
                 for (int32_t v : step.outputs)
-                    lives_[static_cast<size_t>(v)].first = lives_[static_cast<size_t>(v)].last = index;
-                for (int32_t v : step.inputs) extend(v, static_cast<int32_t>(s), index);
-                ++index;
+                    lives_[static_cast<size_t>(v)].first = lives_[static_cast<size_t>(v)].last = step.round;
+                for (int32_t v : step.inputs) extend(v, static_cast<int32_t>(s), step.round);
             }
         }
         for (size_t v = 0; v < plan_.values.size(); ++v)
@@ -232,16 +216,17 @@ class MemoryLayout {
         for (const auto& output : plan_.outputs) lives_[static_cast<size_t>(output.value)].last = kToTheEnd;
     }
 
-    void extend(int32_t value, int32_t reader_segment, int32_t reader_index) {
+    void extend(int32_t value, int32_t reader_segment, int32_t reader_round) {
         Life& life = lives_[static_cast<size_t>(value)];
         const DeviceId device = plan_.values[static_cast<size_t>(value)].device;
         const bool local = plan_.segments[static_cast<size_t>(reader_segment)].device == device;
-        life.last = std::max(life.last, local ? reader_index : last_step_beside(device, reader_segment));
+        life.last = std::max(life.last, local ? reader_round : last_round_beside(device, reader_segment));
     }
 
-    int32_t last_step_beside(DeviceId device, int32_t reader_segment) const {
+    int32_t last_round_beside(DeviceId device, int32_t reader_segment) const {
         for (size_t s = static_cast<size_t>(reader_segment) + 1; s < plan_.segments.size(); ++s)
-            if (plan_.segments[s].device == device && done_before_[s].count(reader_segment)) return first_step_[s] - 1;
+            if (plan_.segments[s].device == device && done_before_[s].count(reader_segment))
+                return plan_.segments[s].steps[0].round - 1;
         return kToTheEnd;
     }
 
@@ -254,11 +239,13 @@ class MemoryLayout {
             blocks.push_back({value.size_bytes, lives_[v].first, lives_[v].last});
             targets.push_back(&value.offset);
         }
-        const auto& steps = device_steps_[static_cast<size_t>(device)];
-        for (size_t i = 0; i < steps.size(); ++i) {
-            if (steps[i]->scratch_bytes == 0) continue;
-            blocks.push_back({steps[i]->scratch_bytes, static_cast<int32_t>(i), static_cast<int32_t>(i)});
-            targets.push_back(&steps[i]->scratch_offset);
+        for (Segment& segment : plan_.segments) {
+            if (segment.device != device) continue;
+            for (PlanStep& step : segment.steps) {
+                if (step.scratch_bytes == 0) continue;
+                blocks.push_back({step.scratch_bytes, step.round, step.round});
+                targets.push_back(&step.scratch_offset);
+            }
         }
         plan_.arena_bytes[static_cast<size_t>(device)] = lay_out(blocks);
         for (size_t i = 0; i < blocks.size(); ++i) *targets[i] = blocks[i].offset;
@@ -310,6 +297,7 @@ Plan make_plan(const PlanRequest& request) {
     auto node_devices = assign_devices(lowered, request, plan.notes);
     Scheduler scheduler(plan, *request.placement, std::move(node_devices));
     scheduler.run();
+    number_rounds(plan);
     MemoryLayout(plan, scheduler.done_before()).run();
     return plan;
 }

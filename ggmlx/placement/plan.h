@@ -42,6 +42,9 @@ struct PlanStep {
     std::vector<int32_t> inputs, outputs;  ///< indices into Plan::values, parallel to the node's tensors
     uint64_t scratch_offset = 0;           ///< in the device's arena
     uint64_t scratch_bytes = 0;
+    /// Consecutive steps of one round do not need each other and may run at the same time. Counted over the steps of
+    /// the device; the memory of a round's steps does not overlap.
+    int32_t round = 0;
 };
 
 /// Steps that one device runs without waiting. Segments of one device run in order; `waits` names segments of other

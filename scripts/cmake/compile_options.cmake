@@ -1,4 +1,5 @@
-# Optimisation: -O2 everywhere, -O3 for the kernels (ggmlx/CMakeLists.txt), where alone it makes a difference worth its compile time.
+# Optimisation: -O3 for the kernels, -O2 for the rest of the tensor library (ggmlx/CMakeLists.txt), -O1 for the rooms above it,
+# whose own code is no part of a step's time; each pays in compile time for what it gains.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 # One interface target with what every file of this project is compiled with.
@@ -22,9 +23,13 @@ if(GGMLX_SANITIZE)
   target_link_options(ggmlx_options INTERFACE -fsanitize=${GGMLX_SANITIZE})
 endif()
 
-# ggmlx_precompile(TARGET): files compiled one at a time read JSON's header, the longest, in a form parsed once.
-function(ggmlx_precompile target)
-  if(NOT CMAKE_UNITY_BUILD)
-    target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> <string> <vector>)
+# ggmlx_precompile(TARGET OWNER [HEADER...]): TARGET's files find the long headers already parsed; the first target of a set of
+# compile flags, its OWNER, parses them. The preset clang does without, so that a file which forgets an #include is found there.
+function(ggmlx_precompile target owner)
+  if(target STREQUAL owner)
+    target_precompile_headers(${target} PRIVATE
+      ${ARGN} <nlohmann/json.hpp> <fmt/format.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
 endfunction()

@@ -8,9 +8,9 @@
 namespace llm {
 
 nlohmann::ordered_json to_json(const ChatMessage& message) {
-    nlohmann::ordered_json json = {{"role", message.role}, {"content", message.content}};
-    if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
-    return json;
+    nlohmann::ordered_json value = {{"role", message.role}, {"content", message.content}};
+    if (!message.reasoning.empty()) value["reasoning_content"] = message.reasoning;
+    return value;
 }
 
 Conversation::Conversation(const Tokenizer& tokenizer, std::shared_ptr<const ChatFormat> format,

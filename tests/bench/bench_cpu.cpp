@@ -47,9 +47,9 @@ void read_memory(benchmark::State& state) {
     Team team(n_threads());
     std::atomic<uint64_t> sink{0};
     for (auto _ : state)
-        team.run([&](int) {
+        team.run([&](Member& member) {
             uint64_t sums[8] = {};
-            team.share(kWeightBytes / 64, 4096, [&](int64_t begin, int64_t end) {
+            member.share(kWeightBytes / 64, 4096, [&](int64_t begin, int64_t end) {
                 for (int64_t line = begin; line < end; ++line)
                     for (int i = 0; i < 8; ++i) sums[i] ^= words[8 * line + i];
             });

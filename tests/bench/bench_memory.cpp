@@ -32,9 +32,9 @@ void read_all(benchmark::State& state, const std::byte* data) {
     Team team(choice.n_threads);
     std::atomic<uint64_t> sink{0};
     const auto read = [&] {
-        team.run([&](int index) {
-            pins.enter(index);
-            team.share(kPieces, 1, [&](int64_t i, int64_t) {
+        team.run([&](Member& member) {
+            pins.enter(member.index());
+            member.share(kPieces, 1, [&](int64_t i, int64_t) {
                 constexpr int64_t kStep = 1021;  // a prime: pieces far from each other, each once
                 sink += kernels.read_lines(data + i * kStep % kPieces * kPieceLines * kLine, kPieceLines);
             });

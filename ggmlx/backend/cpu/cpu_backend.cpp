@@ -72,55 +72,107 @@ class CpuBackend final : public Backend {
     bool chooses_nodes() const override { return numa_.policy != NumaPolicy::Off; }
 
     double read_rate(size_t size_bytes) override {
-        constexpr int64_t kLine = 64, kGrain = 4096;  // 256 KiB at a time
-        constexpr int kRepetitions = 5;
-        const int64_t n_lines = static_cast<int64_t>(size_bytes) / kLine / kGrain * kGrain;
-        const auto memory = alloc(static_cast<size_t>(n_lines * kLine));
+        const auto memory = alloc(size_bytes);
         const AffinityKept kept;
-        run_team([&](int) {  // written first by those who will read it
-            team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
-                std::memset(memory.get() + begin * kLine, 1, static_cast<size_t>((end - begin) * kLine));
-            });
+        run_team([&](Member& team) {  // written first by those who will read it
+            share_lines(size_bytes, team, [&](size_t begin, size_t n) { std::memset(memory.get() + begin, 1, n); });
         });
+        return read_rate_of({memory.get(), size_bytes});
+    }
+
+    double read_rate_of(std::span<const std::byte> memory) override {
+        constexpr int kRepetitions = 5;
+        const AffinityKept kept;
         std::atomic<uint64_t> sink{0};
         double best = 0;
         for (int i = 0; i < kRepetitions; ++i) {
             const auto start = std::chrono::steady_clock::now();
-            run_team([&](int) {
-                team_.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
-                    sink += kernels_.read_lines(memory.get() + begin * kLine, end - begin);
+            run_team([&](Member& team) {
+                share_lines(memory.size(), team, [&](size_t begin, size_t n) {
+                    sink += kernels_.read_lines(memory.data() + begin, static_cast<int64_t>(n) / kLine);
                 });
             });
             const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-            best = std::max(best, static_cast<double>(n_lines * kLine) / seconds.count());
+            best = std::max(best, static_cast<double>(memory.size()) / seconds.count());
         }
         return best;
     }
 
     void run(SegmentSource& source) override {
         calls_ = {};
-        run_team([&](int index) { run_segments(source, index); });
+        run_team([&](Member& team) { run_segments(source, team); });
     }
 
   private:
+    static constexpr int64_t kLine = 64;
+
     /// team_.run with every thread on its processor.
     template <class Body>
     void run_team(Body body) {
-        team_.run([&](int index) {
-            pins_.enter(index);
-            body(index);
+        team_.run([&](Member& team) {
+            pins_.enter(team.index());
+            body(team);
         });
     }
 
-    /// One thread's way through a step. Thread 0 asks for segments; all run their calls.
-    void run_segments(SegmentSource& source, int index) noexcept {
-        cpu::Worker worker{kernels_, team_, index};
+    /// Calls f(begin, n) for the whole lines of size_bytes bytes, 256 KiB at a time.
+    template <class F>
+    static void share_lines(size_t size_bytes, Member& team, F f) {
+        constexpr int64_t kGrain = 4096;
+        team.share(static_cast<int64_t>(size_bytes) / kLine, kGrain, [&](int64_t begin, int64_t end) {
+            f(static_cast<size_t>(begin * kLine), static_cast<size_t>((end - begin) * kLine));
+        });
+    }
+
+    /// One thread's way through a step. Thread 0 asks for segments; all go through their rounds.
+    void run_segments(SegmentSource& source, Member& team) noexcept {
         for (;;) {
-            if (index == 0) calls_ = source.next();
-            team_.barrier();
-            if (calls_.empty()) return;
-            for (const OpCall* call : calls_) cpu::row(call->op).run(*call, worker);
+            if (team.index() == 0) calls_ = source.next();
+            team.fork();
+            auto calls = calls_;
+            team.join();
+            if (calls.empty()) return;
+            while (!calls.empty()) {
+                const auto same = [&](const OpCall* call) { return call->round == calls[0]->round; };
+                const auto n = std::find_if_not(calls.begin(), calls.end(), same) - calls.begin();
+                run_round(calls.first(static_cast<size_t>(n)), team);
+                calls = calls.subspan(static_cast<size_t>(n));
+            }
         }
+    }
+
+    /// Calls that do not need each other: the light parts, then the heavy ones. Light parts with little to do are
+    /// thread 0's: without the team they follow each other, from round to round, without waiting.
+    void run_round(std::span<OpCall* const> calls, Member& team) noexcept {
+        bool any_light = false, any_heavy = false;
+        for (const OpCall* call : calls) {
+            const cpu::OpRow& row = cpu::row(call->op);
+            any_heavy |= row.heavy != nullptr;
+            if (!row.light) continue;
+            if (!is_little(row, *call)) {
+                any_light = true;
+            } else if (team.index() == 0) {
+                Member alone;
+                cpu::Worker worker{kernels_, alone};
+                row.light(*call, worker);
+            }
+        }
+        if (!any_light && !any_heavy) return;
+        cpu::Worker worker{kernels_, team};
+        team.fork();
+        for (const OpCall* call : calls)
+            if (const cpu::OpRow& row = cpu::row(call->op); row.light && !is_little(row, *call))
+                row.light(*call, worker);
+        if (any_light && any_heavy) team.barrier();
+        for (const OpCall* call : calls)
+            if (const cpu::OpRow& row = cpu::row(call->op); row.heavy) row.heavy(*call, worker);
+        team.join();
+    }
+
+    /// What a thread does faster than the team can meet.
+    static bool is_little(const cpu::OpRow& row, const OpCall& call) {
+        constexpr int64_t kValues = 16 << 10;
+        return row.light_values(call) <= kValues;
     }
 
     const std::string name_ = "cpu";

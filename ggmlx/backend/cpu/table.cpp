@@ -23,33 +23,42 @@ bool attention_supported(const Node& node) { return is_cache_type(node.inputs[1]
 
 size_t none(const Node&, int) { return 0; }
 
+/// Values that the light part of a call reads or writes.
+template <size_t I>
+int64_t of_input(const OpCall& call) {
+    return call.in[I].shape.n_elements();
+}
+int64_t of_output(const OpCall& call) { return call.out[0].shape.n_elements(); }
+int64_t of_nothing(const OpCall&) { return 0; }
+
 constexpr std::array<OpRow, kOpCount> kRows = {{
-    {Op::GetRows, weights_supported<0>, none, get_rows},
-    {Op::RmsNorm, always, none, rms_norm},
-    {Op::Matmul, weights_supported<0>, matmul_scratch, matmul},
-    {Op::HeadMatmul, weights_supported<0>, head_matmul_scratch, head_matmul},
-    {Op::Add, always, none, add},
-    {Op::Mul, always, none, mul},
-    {Op::Scale, always, none, scale},
-    {Op::Clamp, always, none, clamp},
-    {Op::SigmoidGate, always, none, sigmoid_gate},
-    {Op::Slice, always, none, slice},
-    {Op::Concat, always, none, concat},
-    {Op::SwiGLU, always, none, swiglu},
-    {Op::Softmax, always, none, softmax},
-    {Op::TopK, always, none, top_k},
-    {Op::DivideBySum, always, none, divide_by_sum},
-    {Op::Router, always, router_scratch, router},
-    {Op::RopeTable, always, none, rope_table},
-    {Op::Rope, always, none, rope},
-    {Op::CacheAppend, append_supported, none, cache_append},
-    {Op::Attention, attention_supported, attention_scratch, attention},
-    {Op::Experts, weights_supported<3, 3>, experts_scratch, experts},
-    {Op::ExpertRows, weights_supported<3, 3>, expert_rows_scratch, expert_rows},
-    {Op::ExpertMatmul, weights_supported<3>, expert_matmul_scratch, expert_matmul},
-    {Op::ExpertSelect, always, none, expert_select},
-    {Op::ExpertSum, always, none, expert_sum},
-    {Op::Copy, always, none, copy},
+    {Op::GetRows, weights_supported<0>, none, of_output, get_rows_light, nullptr},
+    {Op::RmsNorm, always, none, of_output, rms_norm_light, nullptr},
+    {Op::Matmul, weights_supported<0>, matmul_scratch, of_input<1>, matmul_light, matmul_heavy},
+    {Op::HeadMatmul, weights_supported<0>, head_matmul_scratch, of_input<1>, head_matmul_light, head_matmul_heavy},
+    {Op::Add, always, none, of_output, add_light, nullptr},
+    {Op::Mul, always, none, of_output, mul_light, nullptr},
+    {Op::Scale, always, none, of_output, scale_light, nullptr},
+    {Op::Clamp, always, none, of_output, clamp_light, nullptr},
+    {Op::SigmoidGate, always, none, of_output, sigmoid_gate_light, nullptr},
+    {Op::Slice, always, none, of_output, slice_light, nullptr},
+    {Op::Concat, always, none, of_output, concat_light, nullptr},
+    {Op::SwiGLU, always, none, of_output, swiglu_light, nullptr},
+    {Op::Softmax, always, none, of_output, softmax_light, nullptr},
+    {Op::TopK, always, none, of_input<0>, top_k_light, nullptr},
+    {Op::DivideBySum, always, none, of_output, divide_by_sum_light, nullptr},
+    {Op::Router, always, router_scratch, of_input<0>, router_light, nullptr},
+    {Op::RopeTable, always, none, of_output, rope_table_light, nullptr},
+    {Op::Rope, always, none, of_output, rope_light, nullptr},
+    {Op::CacheAppend, append_supported, none, of_input<1>, cache_append_light, nullptr},
+    {Op::Attention, attention_supported, attention_scratch, of_nothing, nullptr, attention_heavy},
+    {Op::Experts, weights_supported<3, 3>, experts_scratch, of_input<0>, experts_light, experts_heavy},
+    {Op::ExpertRows, weights_supported<3, 3>, expert_rows_scratch, of_input<0>, expert_rows_light, expert_rows_heavy},
+    {Op::ExpertMatmul, weights_supported<3>, expert_matmul_scratch, of_input<0>, expert_matmul_light,
+     expert_matmul_heavy},
+    {Op::ExpertSelect, always, none, of_output, expert_select_light, nullptr},
+    {Op::ExpertSum, always, none, of_input<0>, expert_sum_light, nullptr},
+    {Op::Copy, always, none, of_output, copy_light, nullptr},
 }};
 
 constexpr bool in_order() {

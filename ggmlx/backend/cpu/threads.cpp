@@ -14,59 +14,95 @@
 namespace ggmlx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using TeamClock = std::chrono::steady_clock;
 
-// A barrier between two ops of a busy step takes about a microsecond, waking a sleeper about fifty. So threads spin
-// through the gaps of a step, giving way to others after a moment, and sleep when a device elsewhere takes its time.
-constexpr auto kSpin = std::chrono::microseconds(50);
+// A meeting of the team in a busy step takes about a microsecond, waking a sleeper about fifty. So threads spin through
+// the gaps of a step, giving way to others after a moment, and sleep when a device elsewhere takes its time.
+constexpr auto kSpin = std::chrono::microseconds(100);
 constexpr auto kYield = std::chrono::milliseconds(2);
 
 }  // namespace
 
-Team::Team(int n_threads) : n_threads_(n_threads), oversubscribed_(n_threads > usable_cpus()) {}
+Team::Team(int n_threads)
+    : n_threads_(n_threads),
+      oversubscribed_(n_threads > usable_cpus()),
+      mailboxes_(std::make_unique<Mailbox[]>(static_cast<size_t>(n_threads))) {}
 
-void Team::wait_for_change(int generation) const noexcept {
-    const auto changed = [&] { return generation_.load(std::memory_order_acquire) != generation; };
-    const auto start = Clock::now();
+void Team::wait_for(const std::atomic<uint32_t>& word, uint32_t value) const noexcept {
+    const auto arrived = [&] { return word.load(std::memory_order_acquire) == value; };
+    if (arrived()) return;
+    const auto start = TeamClock::now();
     if (!oversubscribed_) {
         do {
-            for (int i = 0; i < 64; ++i) {
-                if (changed()) return;
+            for (int i = 0; i < 256; ++i) {
+                if (arrived()) return;
                 cpu_pause();
             }
-        } while (Clock::now() - start < kSpin);
+        } while (TeamClock::now() - start < kSpin);
     }
     do {
-        if (changed()) return;
+        if (arrived()) return;
         std::this_thread::yield();
-    } while (Clock::now() - start < kYield);
-    while (!changed()) generation_.wait(generation, std::memory_order_acquire);
+    } while (TeamClock::now() - start < kYield);
+    for (uint32_t now; (now = word.load(std::memory_order_acquire)) != value;)
+        word.wait(now, std::memory_order_acquire);
 }
 
-void Team::barrier() noexcept {
-    const int generation = generation_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < size_) return wait_for_change(generation);
-    arrived_.store(0, std::memory_order_relaxed);
-    next_.store(0, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
+void Member::fork() noexcept {
+    if (size_ == 1) return;
+    ++part_;
+    n_shares_ = 0;
+    if (index_ == 0) {
+        team_->forked_.store(part_, std::memory_order_release);
+        team_->forked_.notify_all();
+    } else {
+        team_->wait_for(team_->forked_, part_);
+    }
+    // The bank of the part before, in which nobody takes pieces any more.
+    for (auto& next : team_->mailboxes_[static_cast<size_t>(index_)].next[(part_ & 1) ^ 1])
+        next.store(0, std::memory_order_relaxed);
+}
+
+void Member::join() noexcept {
+    if (size_ == 1) return;
+    if (index_ > 0) {
+        auto& joined = team_->mailboxes_[static_cast<size_t>(index_)].joined;
+        joined.store(part_, std::memory_order_release);
+        joined.notify_one();
+        return;
+    }
+    for (int i = 1; i < size_; ++i) team_->wait_for(team_->mailboxes_[static_cast<size_t>(i)].joined, part_);
+}
+
+void Team::begin_run(int index) noexcept {
+    Mailbox& mailbox = mailboxes_[static_cast<size_t>(index)];
+    mailbox.joined.store(0, std::memory_order_relaxed);
+    for (auto& bank : mailbox.next)
+        for (auto& next : bank) next.store(0, std::memory_order_relaxed);
+    if (index == 0) forked_.store(0, std::memory_order_relaxed);
 }
 
 #ifdef GGMLX_OPENMP
-void Team::run(const std::function<void(int)>& body) {
+void Team::run(const std::function<void(Member&)>& body) {
 #pragma omp parallel num_threads(n_threads_)
     {
-        if (omp_get_thread_num() == 0) size_ = omp_get_num_threads();
+        const int index = omp_get_thread_num();
+        begin_run(index);
 #pragma omp barrier
-        body(omp_get_thread_num());
+        Member member(*this, index, omp_get_num_threads());
+        body(member);
     }
 }
 #else
-void Team::run(const std::function<void(int)>& body) {
-    size_ = n_threads_;
+void Team::run(const std::function<void(Member&)>& body) {
+    for (int index = 0; index < n_threads_; ++index) begin_run(index);
+    const auto run_member = [&](int index) {
+        Member member(*this, index, n_threads_);
+        body(member);
+    };
     std::vector<std::jthread> others;
-    for (int index = 1; index < n_threads_; ++index) others.emplace_back([&body, index] { body(index); });
-    body(0);
+    for (int index = 1; index < n_threads_; ++index) others.emplace_back([&, index] { run_member(index); });
+    run_member(0);
 }
 #endif
 

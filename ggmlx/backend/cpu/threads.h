@@ -1,14 +1,55 @@
 #pragma once
-// The team of threads that runs a step. It is formed once per step and stays together: between ops its threads meet at
-// a barrier that spins for a short while and then sleeps, and inside an op they claim pieces of work from one counter.
+// The team of threads that runs a step. It is formed once per step and stays together. A step is a chain of parts that
+// the whole team works on (fork() to join()) with parts between them that thread 0 does alone. Waiting threads spin for
+// a short while and then sleep. Inside a part threads work on shares of their own and then on what others left over.
 // Runs on OpenMP (this room's threads.cpp is the only includer of omp.h), or on std::jthread where OpenMP was left out,
 // which is what ThreadSanitizer needs.
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace ggmlx {
+
+class Team;
+
+/// One thread's place in a running team. fork(), join(), barrier() and share() must be called by all members alike.
+class Member {
+  public:
+    /// A team of one: share() does everything, nothing waits.
+    Member() = default;
+
+    int index() const { return index_; }
+    /// Threads in this run; up to n_threads() were asked for.
+    int size() const { return size_; }
+    int n_threads() const;
+
+    /// Begins a part of the whole team: what thread 0 did before is visible to all.
+    void fork() noexcept;
+    /// Ends it: thread 0 waits until all have come here and then sees what they did. The others go on to the next
+    /// fork().
+    void join() noexcept;
+    /// Between the two: all wait for all.
+    void barrier() noexcept {
+        join();
+        fork();
+    }
+    /// Between the two: calls f(begin, end) for pieces of [0, n), each of `grain` items but the last, every piece on
+    /// one thread. Each thread begins with a range of its own, in increasing order, and then takes pieces that others
+    /// have not begun. Does not wait for the others.
+    template <class F>
+    void share(int64_t n, int64_t grain, F f);
+
+  private:
+    friend class Team;
+    Member(Team& team, int index, int size) : team_(&team), index_(index), size_(size) {}
+
+    Team* team_ = nullptr;
+    int index_ = 0, size_ = 1;
+    uint32_t part_ = 0;  ///< forks passed
+    int n_shares_ = 0;   ///< since the last fork
+};
 
 class Team {
   public:
@@ -17,35 +58,57 @@ class Team {
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    /// Calls body(index) on all threads at once, index 0 on the caller, and returns when all have returned. body must
+    /// Calls body(member) on all threads at once, member 0 on the caller, and returns when all have returned. body must
     /// not throw. Not reentrant, and for one caller at a time.
-    void run(const std::function<void(int index)>& body);
+    void run(const std::function<void(Member&)>& body);
     /// The number of threads asked for; the system may give run() fewer.
     int n_threads() const { return n_threads_; }
 
-    // --- for use inside run(), by all its threads alike ---
-    /// Threads in this run.
-    int size() const { return size_; }
-    /// Returns when all threads have come here; what they wrote before is then visible to all.
-    void barrier() noexcept;
-    /// Calls f(begin, end) for pieces of [0, n) of `grain` items, in increasing order, each on the thread that claims
-    /// it; ends with a barrier.
-    template <class F>
-    void share(int64_t n, int64_t grain, F f) {
-        for (int64_t begin; (begin = next_.fetch_add(grain, std::memory_order_relaxed)) < n;)
-            f(begin, n - begin < grain ? n : begin + grain);
-        barrier();
-    }
-
   private:
-    void wait_for_change(int generation) const noexcept;
+    friend class Member;
+    static constexpr int kShares = 8;  ///< calls of share() in one part before the team meets in between
+    /// What one thread tells the others, on cache lines of its own. A part uses one of two banks of counters, so that a
+    /// thread can clear the other one, which nobody reads before the next fork.
+    struct alignas(64) Mailbox {
+        std::atomic<uint32_t> joined{0};                      ///< parts that the thread has finished
+        alignas(64) std::atomic<int64_t> next[2][kShares]{};  ///< the first piece of its range that nobody took
+    };
+
+    void begin_run(int index) noexcept;
+    void wait_for(const std::atomic<uint32_t>& word, uint32_t value) const noexcept;
 
     const int n_threads_;
     const bool oversubscribed_;  ///< more threads than processors: never spin without yielding
-    int size_ = 1;
-    alignas(64) std::atomic<int64_t> next_{0};  ///< first item nobody claimed; 0 again after every barrier
-    alignas(64) std::atomic<int> arrived_{0};
-    alignas(64) std::atomic<int> generation_{0};  ///< barriers passed
+    const std::unique_ptr<Mailbox[]> mailboxes_;
+    alignas(64) std::atomic<uint32_t> forked_{0};  ///< parts begun
 };
+
+inline int Member::n_threads() const { return team_ ? team_->n_threads() : 1; }
+
+template <class F>
+void Member::share(int64_t n, int64_t grain, F f) {
+    const int64_t n_pieces = (n + grain - 1) / grain;
+    const auto run_piece = [&](int64_t piece) {
+        const int64_t begin = piece * grain;
+        f(begin, n - begin < grain ? n : begin + grain);
+    };
+    if (size_ == 1) {
+        for (int64_t piece = 0; piece < n_pieces; ++piece) run_piece(piece);
+        return;
+    }
+    if (n_shares_ == Team::kShares) barrier();
+    const int share = n_shares_++;
+    for (int i = 0; i < size_; ++i) {
+        const int owner = index_ + i < size_ ? index_ + i : index_ + i - size_;
+        const int64_t first = n_pieces * owner / size_, last = n_pieces * (owner + 1) / size_;
+        std::atomic<int64_t>& next = team_->mailboxes_[static_cast<size_t>(owner)].next[part_ & 1][share];
+        // Looking before taking: a range that is used up costs others a read and no more.
+        while (next.load(std::memory_order_relaxed) < last - first) {
+            const int64_t piece = first + next.fetch_add(1, std::memory_order_relaxed);
+            if (piece >= last) break;
+            run_piece(piece);
+        }
+    }
+}
 
 }  // namespace ggmlx

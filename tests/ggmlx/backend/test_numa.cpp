@@ -149,9 +149,9 @@ TEST_F(RealNodes, ThreadsAreOnAllNodes) {
     const AffinityKept kept;
     Team team(choice.n_threads);
     std::vector<int> seen(choice.cpus.size());
-    team.run([&](int index) {
-        pins.enter(index);
-        seen[static_cast<size_t>(index)] = node_of_cpu(sched_getcpu());
+    team.run([&](Member& member) {
+        pins.enter(member.index());
+        seen[static_cast<size_t>(member.index())] = node_of_cpu(sched_getcpu());
     });
     std::sort(seen.begin(), seen.end());
     EXPECT_EQ(seen, plan_.nodes);

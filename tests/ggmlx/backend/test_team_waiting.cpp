@@ -23,11 +23,15 @@ double processor_seconds() {
 double share_of_spinning(int n_threads) {
     constexpr double kLateSeconds = 0.5;
     Team team(n_threads);
-    team.run([&](int) { team.barrier(); });  // threads exist from here on
+    const auto meet = [](Member& member) {
+        member.fork();
+        member.join();
+    };
+    team.run(meet);  // threads exist from here on
     const double before = processor_seconds();
-    team.run([&](int index) {
-        if (index == 0) std::this_thread::sleep_for(std::chrono::duration<double>(kLateSeconds));
-        team.barrier();
+    team.run([&](Member& member) {
+        if (member.index() == 0) std::this_thread::sleep_for(std::chrono::duration<double>(kLateSeconds));
+        meet(member);
     });
     return (processor_seconds() - before) / (kLateSeconds * std::min(usable_cpus(), n_threads - 1));
 }
@@ -40,10 +44,11 @@ TEST(WaitingTeam, SleepsWhileAThreadIsLate) {
 TEST(WaitingTeam, ThatIsTwiceTooLargeMeetsManyTimes) {
     Team team(2 * usable_cpus());
     int64_t meetings = 0;
-    team.run([&](int index) {
+    team.run([&](Member& member) {
         for (int round = 0; round < 2000; ++round) {
-            if (index == 0) ++meetings;
-            team.barrier();
+            if (member.index() == 0) ++meetings;
+            member.fork();
+            member.join();
         }
     });
     EXPECT_EQ(meetings, 2000);

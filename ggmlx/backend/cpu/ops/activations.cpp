@@ -15,17 +15,16 @@ void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::by
     }
 }
 
-ActivationRows convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, int64_t n, std::byte* dst,
-                            const OpCall& call, Worker& worker, int64_t rows_per_token) noexcept {
-    if (!form.is_converted()) return {reinterpret_cast<const std::byte*>(x), n * static_cast<int64_t>(sizeof(float))};
+void convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, std::byte* dst, const OpCall& call,
+                  Worker& worker, int64_t rows_per_token) noexcept {
+    if (!form.is_converted()) return;
     constexpr int64_t kPiece = 32;  // blocks: 4 KiB of x
     const int64_t n_pieces = ceil_div(form.n_blocks(), kPiece);
     worker.team.share(n_rows * n_pieces, 1, [&](int64_t i, int64_t) {
         const int64_t row = i / n_pieces, begin = i % n_pieces * kPiece;
-        form.convert(x + row * n, begin, std::min(begin + kPiece, form.n_blocks()), dst + row * form.row_bytes(),
+        form.convert(x + row * form.n(), begin, std::min(begin + kPiece, form.n_blocks()), dst + row * form.row_bytes(),
                      worker.kernels, *call.status, row / rows_per_token);
     });
-    return {dst, form.row_bytes()};
 }
 
 int64_t grain(int64_t n_items, int64_t item_bytes, int n_threads) noexcept {

@@ -8,6 +8,13 @@ namespace ggmlx::cpu {
 
 inline constexpr int64_t kBlock = 32;
 
+/// Rows as a kernel's columns want them.
+struct ActivationRows {
+    const std::byte* data;
+    int64_t row_bytes;
+    const void* row(int64_t i) const { return data + i * row_bytes; }
+};
+
 /// Rows of n activations for weights of one dtype.
 class ActivationForm {
   public:
@@ -19,10 +26,17 @@ class ActivationForm {
     bool operator==(const ActivationForm&) const = default;
     /// False: the kernel reads x as it is, row_bytes() is 0.
     bool is_converted() const { return int8_ || padded_; }
+    int64_t n() const { return n_; }
     int64_t n_blocks() const { return ceil_div(n_, kBlock); }
+    /// Of a converted row; 0 if rows are not converted.
     int64_t row_bytes() const {
         if (int8_) return n_blocks() * static_cast<int64_t>(sizeof(ActivationBlock));
         return padded_ ? n_blocks() * kBlock * static_cast<int64_t>(sizeof(float)) : 0;
+    }
+    /// The converted rows, or x itself.
+    ActivationRows rows(const float* x, const std::byte* converted) const {
+        if (is_converted()) return {converted, row_bytes()};
+        return {reinterpret_cast<const std::byte*>(x), n_ * static_cast<int64_t>(sizeof(float))};
     }
     /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`.
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
@@ -33,17 +47,10 @@ class ActivationForm {
     int64_t n_;
 };
 
-/// x rows as a kernel's columns want them.
-struct ActivationRows {
-    const std::byte* data;
-    int64_t row_bytes;
-    const void* row(int64_t i) const { return data + i * row_bytes; }
-};
-
-/// Converts all rows of x [n_rows, n] with the whole team (x itself if nothing is to be done); ends with a barrier.
-/// dst: n_rows · row_bytes() bytes. rows_per_token: how many rows of x a reported token has.
-ActivationRows convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, int64_t n, std::byte* dst,
-                            const OpCall& call, Worker& worker, int64_t rows_per_token = 1) noexcept;
+/// Converts the rows of x [n_rows, n] to dst, n_rows · row_bytes() bytes, as far as anything is to be done.
+/// rows_per_token: how many rows of x a reported token has.
+void convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, std::byte* dst, const OpCall& call,
+                  Worker& worker, int64_t rows_per_token = 1) noexcept;
 
 /// Multiplies row tiles [begin, end) with n columns, which column(i) gives as a Column.
 template <class F>

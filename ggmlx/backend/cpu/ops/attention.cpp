@@ -162,7 +162,7 @@ bool cut_finely(int64_t n_units, int n_threads) { return n_units < 2 * n_threads
 
 /// One unit per claim.
 void run_units(const Attention& a, float* scratch, int64_t stride, Worker& worker) noexcept {
-    float* scores = scratch + worker.index * kMaxHeads * stride;
+    float* scores = scratch + worker.team.index() * kMaxHeads * stride;
     worker.team.share(a.n_units(), 1, [&](int64_t i, int64_t) {
         const Unit u(a, i);
         if (u.visible.last < 0) return finish_invisible(a, u);
@@ -187,12 +187,14 @@ void run_pieces(const Attention& a, float* scratch, float* denominators, int64_t
         const int64_t end = std::min(u.visible.last + 1, u.visible.origin() + (i % max_scores + 1) * kScorePiece);
         fill_scores(a, u, begin, end, scratch + i / max_scores * unit_floats, stride, worker.kernels);
     });
+    worker.team.barrier();
     worker.team.share(a.n_units() * kMaxHeads, 1, [&](int64_t i, int64_t) {
         const Unit u(a, i / kMaxHeads);
         const int h = static_cast<int>(i % kMaxHeads);
         if (u.visible.last < 0 || h >= u.n_heads) return;
         denominators[i] = weigh(a, u, h, scratch + i * stride, worker.kernels);
     });
+    worker.team.barrier();
     worker.team.share(a.n_units() * max_values, 1, [&](int64_t i, int64_t) {
         const int64_t unit = i / max_values, begin = i % max_values * kValuePiece;
         const Unit u(a, unit);
@@ -219,7 +221,7 @@ void store_row(DType dtype, const float* x, int64_t n, std::byte* row) noexcept 
 
 }  // namespace
 
-void attention(const OpCall& call, Worker& worker) noexcept {
+void attention_heavy(const OpCall& call, Worker& worker) noexcept {
     const Attention a(call);
     const int64_t stride = score_stride(call.in[3].shape[1] * a.block_len, call.param<AttentionParams>().window);
     Scratch scratch(call.scratch);
@@ -241,7 +243,7 @@ size_t attention_scratch(const Node& node, int n_threads) {
     return scratch.used_bytes();
 }
 
-void cache_append(const OpCall& call, Worker& worker) noexcept {
+void cache_append_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView &cache = call.out[0], &x = call.in[1];
     const int32_t* slots = call.in[2].as<const int32_t>();
     const int64_t n_head = x.shape[1], n = x.shape[2], block_len = cache.shape[2];

@@ -65,7 +65,7 @@ struct Choice {
 };
 
 /// Sorts the pairs by expert (counting sort: stable, so the result depends on ids alone).
-void group_pairs(const Choice& choice, Groups& groups, CallStatus& status) noexcept {
+void group_pairs(const Choice& choice, const Groups& groups, CallStatus& status) noexcept {
     const int32_t* ids = choice.ids.as<const int32_t>();
     std::fill(groups.begin, groups.begin + choice.n_expert() + 1, 0);
     for (int64_t i = 0; i < choice.n_pairs(); ++i) {
@@ -88,6 +88,12 @@ void group_pairs(const Choice& choice, Groups& groups, CallStatus& status) noexc
     groups.begin[0] = 0;
 }
 
+/// group_pairs() by one thread; all wait for it.
+void group_for_team(const Choice& choice, const Groups& groups, const OpCall& call, Worker& worker) noexcept {
+    if (worker.team.index() == 0) group_pairs(choice, groups, *call.status);
+    worker.team.barrier();
+}
+
 /// Calls f(slot, its pairs, begin, end) for pieces of n_items items of every active expert, shared by the team.
 template <class F>
 void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, Worker& worker, F f) noexcept {
@@ -104,13 +110,12 @@ void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, Wo
 }
 
 /// Converts the rows of x that have an expert here. One row per token, or one per pair.
-ActivationRows convert_chosen(const ActivationForm& form, const TensorView& x, const Choice& choice,
-                              const Groups& groups, std::byte* dst, const OpCall& call, Worker& worker) noexcept {
+void convert_chosen(const ActivationForm& form, const TensorView& x, const Choice& choice, const Groups& groups,
+                    std::byte* dst, const OpCall& call, Worker& worker) noexcept {
+    if (!form.is_converted()) return;
     const int64_t n = x.shape[-1], n_rows = x.shape.n_rows();
     const int64_t pairs_per_row = choice.n_pairs() / std::max<int64_t>(n_rows, 1);
     const float* values = x.as<const float>();
-    if (!form.is_converted())
-        return {reinterpret_cast<const std::byte*>(values), n * static_cast<int64_t>(sizeof(float))};
     constexpr int64_t kPiece = 32;  // blocks
     const int64_t n_pieces = ceil_div(form.n_blocks(), kPiece);
     worker.team.share(n_rows * n_pieces, 1, [&](int64_t i, int64_t) {
@@ -120,12 +125,11 @@ ActivationRows convert_chosen(const ActivationForm& form, const TensorView& x, c
         form.convert(values + row * n, begin, std::min(begin + kPiece, form.n_blocks()), dst + row * form.row_bytes(),
                      worker.kernels, *call.status, row * pairs_per_row / choice.k());
     });
-    return {dst, form.row_bytes()};
 }
 
-/// Zeros the rows [n_pairs, n] of pairs without an expert here. No barrier: nobody else touches them in this phase.
+/// Zeros the rows [n_pairs, n] of pairs without an expert here, which nobody else touches.
 void clear_unused(const Groups& groups, int64_t n_pairs, float* rows, int64_t n, const Worker& worker) noexcept {
-    for (int64_t i = worker.index; i < n_pairs; i += worker.team.size())
+    for (int64_t i = worker.team.index(); i < n_pairs; i += worker.team.size())
         if (!groups.is_used[i]) std::fill(rows + i * n, rows + (i + 1) * n, 0.0f);
 }
 
@@ -171,6 +175,12 @@ struct FeedForward {
     ActivationForm up_form() const { return {up.weight.dtype, up.n_in()}; }
     ActivationForm h_form() const { return {down.weight.dtype, down.n_in()}; }
 
+    FeedForwardScratch take_scratch(const Choice& choice, Scratch& scratch) const {
+        return FeedForwardScratch(scratch, call.in[0].shape[0], choice.n_pairs(), choice.n_expert(), gate.n_out(),
+                                  x_form(), up_form(), h_form());
+    }
+    /// Groups the pairs and converts x.
+    void prepare(const Choice& choice, Scratch& scratch, Worker& worker) const noexcept;
     /// Rows of all pairs into rows [n_pairs, n_embd].
     void run(const Choice& choice, Scratch& scratch, float* rows, Worker& worker) const noexcept;
     /// h = swiglu(gate · x, up · x) for 32-row blocks [begin, end) of one expert, already in the form down reads.
@@ -204,23 +214,57 @@ void FeedForward::first_half(int64_t slot, std::span<const int32_t> pairs, int64
     }
 }
 
+void FeedForward::prepare(const Choice& choice, Scratch& scratch, Worker& worker) const noexcept {
+    const FeedForwardScratch s = take_scratch(choice, scratch);
+    group_for_team(choice, s.groups, call, worker);
+    convert_chosen(x_form(), call.in[0], choice, s.groups, s.x, call, worker);
+    if (!(up_form() == x_form())) convert_chosen(up_form(), call.in[0], choice, s.groups, s.x_up, call, worker);
+}
+
 void FeedForward::run(const Choice& choice, Scratch& scratch, float* rows, Worker& worker) const noexcept {
-    const int64_t n_ff = gate.n_out(), n_tokens = call.in[0].shape[0];
-    FeedForwardScratch s(scratch, n_tokens, choice.n_pairs(), choice.n_expert(), n_ff, x_form(), up_form(), h_form());
-    if (worker.index == 0) group_pairs(choice, s.groups, *call.status);
-    worker.team.barrier();
-    const ActivationRows x = convert_chosen(x_form(), call.in[0], choice, s.groups, s.x, call, worker);
-    const ActivationRows x_up =
-        up_form() == x_form() ? x : convert_chosen(up_form(), call.in[0], choice, s.groups, s.x_up, call, worker);
-    share_experts(s.groups, ceil_div(n_ff, kBlock), 2 * (gate.tile_bytes() + up.tile_bytes()), worker,
+    const FeedForwardScratch s = take_scratch(choice, scratch);
+    const float* values = call.in[0].as<const float>();
+    const ActivationRows x = x_form().rows(values, s.x);
+    const ActivationRows x_up = up_form() == x_form() ? x : up_form().rows(values, s.x_up);
+    share_experts(s.groups, ceil_div(gate.n_out(), kBlock), 2 * (gate.tile_bytes() + up.tile_bytes()), worker,
                   [&](int64_t slot, std::span<const int32_t> pairs, int64_t begin, int64_t end) {
                       first_half(slot, pairs, begin, end, choice, x, x_up, s, worker.kernels);
                   });
-    const ActivationRows plain{reinterpret_cast<const std::byte*>(s.gate), n_ff * static_cast<int64_t>(sizeof(float))};
-    const ActivationRows h = h_form().is_converted() ? ActivationRows{s.h, h_form().row_bytes()} : plain;
+    worker.team.barrier();
     multiply_pairs(
-        down, choice, s.groups, h, [](int64_t pair) { return pair; }, rows, worker);
+        down, choice, s.groups, h_form().rows(s.gate, s.h), [](int64_t pair) { return pair; }, rows, worker);
 }
+
+/// One stacked matrix times rows.
+struct ExpertMatmul {
+    explicit ExpertMatmul(const OpCall& c)
+        : call(c),
+          stack{c.in[3], c.param<ExpertsParams>().has_bias ? &c.in[4] : nullptr},
+          choice{c.in[1], &c.in[2], stack.weight.shape[0]},
+          form(stack.weight.dtype, stack.n_in()),
+          scratch(c.scratch),
+          groups(scratch, choice.n_pairs(), choice.n_expert()),
+          converted(scratch.take<std::byte>(c.in[0].shape.n_rows() * form.row_bytes())) {}
+
+    void prepare(Worker& worker) const noexcept {
+        group_for_team(choice, groups, call, worker);
+        convert_chosen(form, call.in[0], choice, groups, converted, call, worker);
+    }
+    void run(Worker& worker) const noexcept {
+        const int64_t pairs_per_row = call.in[0].shape.rank() == 3 ? 1 : choice.k();
+        multiply_pairs(
+            stack, choice, groups, form.rows(call.in[0].as<const float>(), converted),
+            [&](int64_t pair) { return pair / pairs_per_row; }, call.out[0].as<float>(), worker);
+    }
+
+    const OpCall& call;
+    Stack stack;
+    Choice choice;
+    ActivationForm form;
+    Scratch scratch;
+    Groups groups;
+    std::byte* converted;
+};
 
 /// y_t = Σ_s weights[t][s] · row(t, s), in slot order from 0, for columns shared by the team. row gives null for
 /// nothing.
@@ -253,44 +297,44 @@ const float* find_row(const OpCall& call, const TensorView& ids, size_t first, i
 
 }  // namespace
 
-void expert_rows(const OpCall& call, Worker& worker) noexcept {
+void expert_rows_light(const OpCall& call, Worker& worker) noexcept {
     const FeedForward expert(call);
-    const Choice choice{call.in[1], &call.in[2], call.in[3].shape[0]};
     Scratch scratch(call.scratch);
-    expert.run(choice, scratch, call.out[0].as<float>(), worker);
+    expert.prepare({call.in[1], &call.in[2], call.in[3].shape[0]}, scratch, worker);
 }
 
-void experts(const OpCall& call, Worker& worker) noexcept {
+void expert_rows_heavy(const OpCall& call, Worker& worker) noexcept {
+    const FeedForward expert(call);
+    Scratch scratch(call.scratch);
+    expert.run({call.in[1], &call.in[2], call.in[3].shape[0]}, scratch, call.out[0].as<float>(), worker);
+}
+
+void experts_light(const OpCall& call, Worker& worker) noexcept {
+    const FeedForward expert(call);
+    const Choice choice{call.in[1], nullptr, call.in[3].shape[0]};
+    Scratch scratch(call.scratch);
+    scratch.take<float>(choice.n_pairs() * call.in[0].shape[1]);
+    expert.prepare(choice, scratch, worker);
+}
+
+void experts_heavy(const OpCall& call, Worker& worker) noexcept {
     const FeedForward expert(call);
     const Choice choice{call.in[1], nullptr, call.in[3].shape[0]};
     const int64_t n = call.in[0].shape[1], k = choice.k();
     Scratch scratch(call.scratch);
     float* rows = scratch.take<float>(choice.n_pairs() * n);
     expert.run(choice, scratch, rows, worker);
+    worker.team.barrier();
     const int32_t* ids = choice.ids.as<const int32_t>();
     sum_rows(call, call.in[2].as<const float>(), k, worker, [&](int64_t i) -> const float* {
         return ids[i] >= 0 && ids[i] < choice.n_expert() ? rows + i * n : nullptr;
     });
 }
 
-void expert_matmul(const OpCall& call, Worker& worker) noexcept {
-    const TensorView& x = call.in[0];
-    const Stack stack{call.in[3], call.param<ExpertsParams>().has_bias ? &call.in[4] : nullptr};
-    const Choice choice{call.in[1], &call.in[2], stack.weight.shape[0]};
-    const ActivationForm form(stack.weight.dtype, stack.n_in());
-    Scratch scratch(call.scratch);
-    Groups groups(scratch, choice.n_pairs(), choice.n_expert());
-    std::byte* converted = scratch.take<std::byte>(x.shape.n_rows() * form.row_bytes());
-    if (worker.index == 0) group_pairs(choice, groups, *call.status);
-    worker.team.barrier();
-    const ActivationRows rows = convert_chosen(form, x, choice, groups, converted, call, worker);
-    const int64_t pairs_per_row = x.shape.rank() == 3 ? 1 : choice.k();
-    multiply_pairs(
-        stack, choice, groups, rows, [&](int64_t pair) { return pair / pairs_per_row; }, call.out[0].as<float>(),
-        worker);
-}
+void expert_matmul_light(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call).prepare(worker); }
+void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call).run(worker); }
 
-void expert_select(const OpCall& call, Worker& worker) noexcept {
+void expert_select_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& ids = call.in[0];
     const int64_t n = call.out[0].shape[2];
     worker.team.share(ids.shape.n_elements(), 1, [&](int64_t i, int64_t) {
@@ -302,7 +346,7 @@ void expert_select(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void expert_sum(const OpCall& call, Worker& worker) noexcept {
+void expert_sum_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& ids = call.in[1];
     sum_rows(call, call.in[0].as<const float>(), ids.shape[1], worker,
              [&](int64_t i) { return find_row(call, ids, 2, i); });

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ggmlx/backend/cpu/ops/activations.h"
-#include "ggmlx/backend/cpu/ops/scratch.h"
 #include "ggmlx/quant/blocks.h"
 
 namespace ggmlx::cpu {
@@ -34,7 +33,7 @@ void decode_row(const TensorView& m, int64_t row, float* y) noexcept {
 
 }  // namespace
 
-void get_rows(const OpCall& call, Worker& worker) noexcept {
+void get_rows_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& table = call.in[0];
     const int32_t* ids = call.in[1].as<const int32_t>();
     const int64_t n = table.shape[1];
@@ -46,14 +45,16 @@ void get_rows(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void matmul(const OpCall& call, Worker& worker) noexcept {
+void matmul_light(const OpCall& call, Worker& worker) noexcept {
+    const TensorView& x = call.in[1];
+    const ActivationForm form(call.in[0].dtype, x.shape[1]);
+    convert_rows(form, x.as<const float>(), x.shape[0], call.scratch, call, worker);
+}
+
+void matmul_heavy(const OpCall& call, Worker& worker) noexcept {
     const TensorView &w = call.in[0], &x = call.in[1];
     const int64_t n_out = w.shape[0], n_in = w.shape[1], n_tokens = x.shape[0];
-    const ActivationForm form(w.dtype, n_in);
-    Scratch scratch(call.scratch);
-    std::byte* converted = scratch.take<std::byte>(n_tokens * form.row_bytes());
-    const ActivationRows rows = convert_rows(form, x.as<const float>(), n_tokens, n_in, converted, call, worker);
-
+    const ActivationRows rows = ActivationForm(w.dtype, n_in).rows(x.as<const float>(), call.scratch);
     const MatmulArgs args{w.data, n_out, n_in, nullptr};
     const int64_t n_tiles = ceil_div(n_out, kTileRows), tile_bytes = slice_bytes(w.dtype, {kTileRows, n_in});
     worker.team.share(n_tiles, grain(n_tiles, tile_bytes, worker.team.size()), [&](int64_t begin, int64_t end) {
@@ -63,15 +64,16 @@ void matmul(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void head_matmul(const OpCall& call, Worker& worker) noexcept {
+void head_matmul_light(const OpCall& call, Worker& worker) noexcept {
+    const TensorView& x = call.in[1];
+    const ActivationForm form(call.in[0].dtype, x.shape[2]);
+    convert_rows(form, x.as<const float>(), x.shape[0] * x.shape[1], call.scratch, call, worker, x.shape[1]);
+}
+
+void head_matmul_heavy(const OpCall& call, Worker& worker) noexcept {
     const TensorView &w = call.in[0], &x = call.in[1];
     const int64_t n_head = w.shape[0], n_out = w.shape[1], n_in = w.shape[2], n_tokens = x.shape[0];
-    const ActivationForm form(w.dtype, n_in);
-    Scratch scratch(call.scratch);
-    std::byte* converted = scratch.take<std::byte>(n_tokens * n_head * form.row_bytes());
-    const ActivationRows rows =
-        convert_rows(form, x.as<const float>(), n_tokens * n_head, n_in, converted, call, worker, n_head);
-
+    const ActivationRows rows = ActivationForm(w.dtype, n_in).rows(x.as<const float>(), call.scratch);
     const int64_t n_tiles = ceil_div(n_out, kTileRows), tile_bytes = slice_bytes(w.dtype, {kTileRows, n_in});
     const int64_t head_bytes = slice_bytes(w.dtype, {n_out, n_in});
     const int64_t step = std::min(grain(n_head * n_tiles, tile_bytes, worker.team.size()), n_tiles);
@@ -88,16 +90,12 @@ void head_matmul(const OpCall& call, Worker& worker) noexcept {
 
 size_t head_matmul_scratch(const Node& node, int) {
     const Tensor w = node.inputs[0], x = node.inputs[1];
-    Scratch scratch(nullptr);
-    scratch.take<std::byte>(x.dim(0) * x.dim(1) * ActivationForm(w.dtype(), w.dim(2)).row_bytes());
-    return scratch.used_bytes();
+    return static_cast<size_t>(x.dim(0) * x.dim(1) * ActivationForm(w.dtype(), w.dim(2)).row_bytes());
 }
 
 size_t matmul_scratch(const Node& node, int) {
     const Tensor w = node.inputs[0], x = node.inputs[1];
-    Scratch scratch(nullptr);
-    scratch.take<std::byte>(x.dim(0) * ActivationForm(w.dtype(), w.dim(1)).row_bytes());
-    return scratch.used_bytes();
+    return static_cast<size_t>(x.dim(0) * ActivationForm(w.dtype(), w.dim(1)).row_bytes());
 }
 
 }  // namespace ggmlx::cpu

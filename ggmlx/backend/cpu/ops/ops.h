@@ -1,6 +1,8 @@
 #pragma once
-// One function per op, run by all threads of the team alike. Each cuts its op into pieces, calls the ISA's kernels on
-// them and ends with a barrier. The scratch functions say how many bytes of OpCall::scratch an op wants.
+// An op's work in one or two parts, each a function that all threads of a team run alike: it cuts the work into pieces,
+// which call the ISA's kernels. *_light: work in proportion to the activations, which a single thread does when there
+// is little of it. *_heavy: work in proportion to weights or caches, always the whole team's, after the light part. The
+// scratch functions say how many bytes of OpCall::scratch an op wants.
 
 #include "ggmlx/backend/cpu/kernels.h"
 #include "ggmlx/backend/cpu/threads.h"
@@ -12,36 +14,40 @@ namespace ggmlx::cpu {
 /// What one thread of the team works with.
 struct Worker {
     const CpuKernels& kernels;
-    Team& team;
-    int index;  ///< of this thread
+    Member& team;
 };
 
-void get_rows(const OpCall& call, Worker& worker) noexcept;
-void matmul(const OpCall& call, Worker& worker) noexcept;
-void head_matmul(const OpCall& call, Worker& worker) noexcept;
-void rms_norm(const OpCall& call, Worker& worker) noexcept;
-void add(const OpCall& call, Worker& worker) noexcept;
-void mul(const OpCall& call, Worker& worker) noexcept;
-void scale(const OpCall& call, Worker& worker) noexcept;
-void clamp(const OpCall& call, Worker& worker) noexcept;
-void sigmoid_gate(const OpCall& call, Worker& worker) noexcept;
-void slice(const OpCall& call, Worker& worker) noexcept;
-void concat(const OpCall& call, Worker& worker) noexcept;
-void swiglu(const OpCall& call, Worker& worker) noexcept;
-void softmax(const OpCall& call, Worker& worker) noexcept;
-void top_k(const OpCall& call, Worker& worker) noexcept;
-void divide_by_sum(const OpCall& call, Worker& worker) noexcept;
-void router(const OpCall& call, Worker& worker) noexcept;
-void rope_table(const OpCall& call, Worker& worker) noexcept;
-void rope(const OpCall& call, Worker& worker) noexcept;
-void cache_append(const OpCall& call, Worker& worker) noexcept;
-void attention(const OpCall& call, Worker& worker) noexcept;
-void experts(const OpCall& call, Worker& worker) noexcept;
-void expert_rows(const OpCall& call, Worker& worker) noexcept;
-void expert_matmul(const OpCall& call, Worker& worker) noexcept;
-void expert_select(const OpCall& call, Worker& worker) noexcept;
-void expert_sum(const OpCall& call, Worker& worker) noexcept;
-void copy(const OpCall& call, Worker& worker) noexcept;
+void get_rows_light(const OpCall& call, Worker& worker) noexcept;
+void matmul_light(const OpCall& call, Worker& worker) noexcept;
+void matmul_heavy(const OpCall& call, Worker& worker) noexcept;
+void head_matmul_light(const OpCall& call, Worker& worker) noexcept;
+void head_matmul_heavy(const OpCall& call, Worker& worker) noexcept;
+void rms_norm_light(const OpCall& call, Worker& worker) noexcept;
+void add_light(const OpCall& call, Worker& worker) noexcept;
+void mul_light(const OpCall& call, Worker& worker) noexcept;
+void scale_light(const OpCall& call, Worker& worker) noexcept;
+void clamp_light(const OpCall& call, Worker& worker) noexcept;
+void sigmoid_gate_light(const OpCall& call, Worker& worker) noexcept;
+void slice_light(const OpCall& call, Worker& worker) noexcept;
+void concat_light(const OpCall& call, Worker& worker) noexcept;
+void swiglu_light(const OpCall& call, Worker& worker) noexcept;
+void softmax_light(const OpCall& call, Worker& worker) noexcept;
+void top_k_light(const OpCall& call, Worker& worker) noexcept;
+void divide_by_sum_light(const OpCall& call, Worker& worker) noexcept;
+void router_light(const OpCall& call, Worker& worker) noexcept;
+void rope_table_light(const OpCall& call, Worker& worker) noexcept;
+void rope_light(const OpCall& call, Worker& worker) noexcept;
+void cache_append_light(const OpCall& call, Worker& worker) noexcept;
+void attention_heavy(const OpCall& call, Worker& worker) noexcept;
+void experts_light(const OpCall& call, Worker& worker) noexcept;
+void experts_heavy(const OpCall& call, Worker& worker) noexcept;
+void expert_rows_light(const OpCall& call, Worker& worker) noexcept;
+void expert_rows_heavy(const OpCall& call, Worker& worker) noexcept;
+void expert_matmul_light(const OpCall& call, Worker& worker) noexcept;
+void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept;
+void expert_select_light(const OpCall& call, Worker& worker) noexcept;
+void expert_sum_light(const OpCall& call, Worker& worker) noexcept;
+void copy_light(const OpCall& call, Worker& worker) noexcept;
 
 size_t matmul_scratch(const Node& node, int n_threads);
 size_t head_matmul_scratch(const Node& node, int n_threads);

@@ -24,7 +24,7 @@ void rotate(const RopeParams& params, const float* table, int64_t n_pairs, const
 
 }  // namespace
 
-void rope_table(const OpCall& call, Worker& worker) noexcept {
+void rope_table_light(const OpCall& call, Worker& worker) noexcept {
     const auto& params = call.param<RopeTableParams>();
     const auto n_pairs = static_cast<int64_t>(params.inv_freq.size());
     const int32_t* positions = call.in[0].as<const int32_t>();
@@ -38,7 +38,7 @@ void rope_table(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void rope(const OpCall& call, Worker& worker) noexcept {
+void rope_light(const OpCall& call, Worker& worker) noexcept {
     const auto& params = call.param<RopeParams>();
     const Shape& shape = call.in[0].shape;
     const int64_t n_head = shape[1], head_dim = shape[2], n_pairs = call.in[1].shape[1];

@@ -17,11 +17,11 @@ int64_t thread_floats(const RouterParams& params, int64_t n_expert) {
 
 }  // namespace
 
-void router(const OpCall& call, Worker& worker) noexcept {
+void router_light(const OpCall& call, Worker& worker) noexcept {
     const auto& params = call.param<RouterParams>();
     const int64_t n_expert = call.in[0].shape[1], k = params.k;
     const float* bias = call.in.size() > 2 ? call.in[2].as<const float>() : nullptr;
-    float* scratch = reinterpret_cast<float*>(call.scratch) + worker.index * thread_floats(params, n_expert);
+    float* scratch = reinterpret_cast<float*>(call.scratch) + worker.team.index() * thread_floats(params, n_expert);
     worker.team.share(call.in[0].shape[0], 1, [&](int64_t t, int64_t) {
         float* weights = call.out[0].as<float>() + t * k;
         int32_t* ids = call.out[1].as<int32_t>() + t * k;

@@ -57,10 +57,10 @@ void choose_largest(const float* x, int64_t n, int64_t k, float* weights, int32_
 
 }  // namespace
 
-void add(const OpCall& call, Worker& worker) noexcept { share_pairs(call, worker, worker.kernels.add); }
-void mul(const OpCall& call, Worker& worker) noexcept { share_pairs(call, worker, worker.kernels.mul); }
+void add_light(const OpCall& call, Worker& worker) noexcept { share_pairs(call, worker, worker.kernels.add); }
+void mul_light(const OpCall& call, Worker& worker) noexcept { share_pairs(call, worker, worker.kernels.mul); }
 
-void swiglu(const OpCall& call, Worker& worker) noexcept {
+void swiglu_light(const OpCall& call, Worker& worker) noexcept {
     const auto& params = call.param<SwiGLUParams>();
     const SwiGLUArgs args{params.alpha, params.clamp, params.up_offset};
     share_pairs(call, worker, [&](const float* gate, const float* up, float* y, int64_t n) {
@@ -68,7 +68,7 @@ void swiglu(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void scale(const OpCall& call, Worker& worker) noexcept {
+void scale_light(const OpCall& call, Worker& worker) noexcept {
     const float factor = call.param<ScaleParams>().factor;
     worker.team.share(call.in[0].shape.n_elements(), kPiece, [&](int64_t begin, int64_t end) {
         worker.kernels.scale(factor, call.in[0].as<const float>() + begin, call.out[0].as<float>() + begin,
@@ -76,7 +76,7 @@ void scale(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void rms_norm(const OpCall& call, Worker& worker) noexcept {
+void rms_norm_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
     const float eps = call.param<RmsNormParams>().eps;
     const float* weight = call.in.size() > 1 ? call.in[1].as<const float>() : nullptr;
@@ -85,13 +85,13 @@ void rms_norm(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void softmax(const OpCall& call, Worker& worker) noexcept {
+void softmax_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
     share_rows(x, worker,
                [&](int64_t row) { worker.kernels.softmax(row_of(x, row), out_row(call, row), x.shape[-1]); });
 }
 
-void divide_by_sum(const OpCall& call, Worker& worker) noexcept {
+void divide_by_sum_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
     share_rows(x, worker, [&](int64_t row) {
         float sum = 0.0f;
@@ -100,7 +100,7 @@ void divide_by_sum(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void top_k(const OpCall& call, Worker& worker) noexcept {
+void top_k_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
     const int64_t n = x.shape[1], k = call.param<TopKParams>().k;
     const int32_t* rows = call.in.size() > 1 ? call.in[1].as<const int32_t>() : nullptr;
@@ -118,7 +118,7 @@ void top_k(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void clamp(const OpCall& call, Worker& worker) noexcept {
+void clamp_light(const OpCall& call, Worker& worker) noexcept {
     const float limit = call.param<ClampParams>().limit;
     const float* x = call.in[0].as<const float>();
     float* y = call.out[0].as<float>();
@@ -127,7 +127,7 @@ void clamp(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void sigmoid_gate(const OpCall& call, Worker& worker) noexcept {
+void sigmoid_gate_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& x = call.in[0];
     share_rows(x, worker, [&](int64_t row) {
         worker.kernels.scale(sigmoid(call.in[1].as<const float>()[row]), row_of(x, row), out_row(call, row),
@@ -135,14 +135,14 @@ void sigmoid_gate(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void slice(const OpCall& call, Worker& worker) noexcept {
+void slice_light(const OpCall& call, Worker& worker) noexcept {
     const int64_t first = call.param<SliceParams>().first;
     share_rows(call.out[0], worker, [&](int64_t row) {
         std::copy_n(row_of(call.in[0], row) + first, call.out[0].shape[-1], out_row(call, row));
     });
 }
 
-void concat(const OpCall& call, Worker& worker) noexcept {
+void concat_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView &a = call.in[0], &b = call.in[1];
     share_rows(call.out[0], worker, [&](int64_t row) {
         float* behind = std::copy_n(row_of(a, row), a.shape[-1], out_row(call, row));
@@ -150,7 +150,7 @@ void concat(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void copy(const OpCall& call, Worker& worker) noexcept {
+void copy_light(const OpCall& call, Worker& worker) noexcept {
     constexpr int64_t kBytes = 64 << 10;
     const TensorView& x = call.in[0];
     worker.team.share(storage_bytes(x.dtype, x.shape), kBytes, [&](int64_t begin, int64_t end) {
