@@ -8,8 +8,8 @@ namespace {
 constexpr int kSpins = 4000;  // some tens of microseconds, then the kernel's futex
 
 /// Waits until the flag is no longer `old`: spins for a moment, then sleeps.
-void wait_while(const std::atomic<uint32_t>& flag, uint32_t old) {
-    for (int i = 0; i < kSpins; ++i) {
+void wait_while(const std::atomic<uint32_t>& flag, uint32_t old, int n_spins = kSpins) {
+    for (int i = 0; i < n_spins; ++i) {
         if (flag.load(std::memory_order_acquire) != old) return;
         cpu_pause();
     }
@@ -64,7 +64,7 @@ void Driver::start(Program::Impl& program) {
 }
 
 std::exception_ptr Driver::finish() {
-    wait_while(state_, kWork);
+    wait_while(state_, kWork, 0);  // without spinning: the caller's core belongs to a thread that computes
     return error_;
 }
 

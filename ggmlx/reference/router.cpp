@@ -13,13 +13,15 @@ namespace {
 
 constexpr float kLeftOut = -INFINITY;  // below every choice, which is finite
 
-void softmax_of(const float* x, int64_t n, float* y) noexcept {
+void softmax_of(const float* x, float* y, int64_t n) noexcept {
     const float largest = *std::max_element(x, x + n);
     EightSums sums;
     for (int64_t i = 0; i < n; ++i) sums[i] += y[i] = exp_poly(x[i] - largest);
     const float sum = sums.total();
     for (int64_t i = 0; i < n; ++i) y[i] = y[i] / sum;
 }
+
+void sigmoid_of(const float* x, float* y, int64_t n) noexcept { std::transform(x, x + n, y, sigmoid); }
 
 /// Index of the largest value, the lowest among equals; it is then overwritten, so that the next call gives the next.
 int64_t take_largest(float* x, int64_t n) noexcept {
@@ -54,8 +56,8 @@ void keep_best_groups(const RouterParams& params, float* choice, int64_t n_exper
         if (worth[i] != kLeftOut) std::fill_n(choice + i * size, size, kLeftOut);
 }
 
-void finish_weights(const RouterParams& params, float* weights) noexcept {
-    if (params.score == RouterParams::Score::SoftmaxOfChosen) softmax_of(weights, params.k, weights);
+void finish_weights(const RouterParams& params, float* weights, const RouterMath& math) noexcept {
+    if (params.score == RouterParams::Score::SoftmaxOfChosen) math.softmax(weights, weights, params.k);
     if (params.normalize) {
         float sum = 0.0f;
         for (int32_t i = 0; i < params.k; ++i) sum += weights[i];
@@ -67,8 +69,10 @@ void finish_weights(const RouterParams& params, float* weights) noexcept {
 
 }  // namespace
 
+const RouterMath kReferenceRouterMath{softmax_of, sigmoid_of};
+
 bool route_token(const RouterParams& params, const float* logits, const float* bias, int64_t n_expert, float* scratch,
-                 int32_t* ids, float* weights) noexcept {
+                 int32_t* ids, float* weights, const RouterMath& math) noexcept {
     if (!std::all_of(logits, logits + n_expert, [](float v) { return std::isfinite(v); })) {
         std::iota(ids, ids + params.k, 0);
         std::fill(weights, weights + params.k, 0.0f);
@@ -76,9 +80,9 @@ bool route_token(const RouterParams& params, const float* logits, const float* b
     }
     float *score = scratch, *choice = scratch + n_expert;
     if (params.score == RouterParams::Score::Softmax)
-        softmax_of(logits, n_expert, score);
+        math.softmax(logits, score, n_expert);
     else if (params.score == RouterParams::Score::Sigmoid)
-        std::transform(logits, logits + n_expert, score, sigmoid);
+        math.sigmoid(logits, score, n_expert);
     else
         std::copy_n(logits, n_expert, score);
     for (int64_t e = 0; e < n_expert; ++e) choice[e] = bias ? score[e] + bias[e] : score[e];
@@ -87,7 +91,7 @@ bool route_token(const RouterParams& params, const float* logits, const float* b
         ids[i] = static_cast<int32_t>(take_largest(choice, n_expert));
         weights[i] = score[ids[i]];
     }
-    finish_weights(params, weights);
+    finish_weights(params, weights, math);
     return true;
 }
 

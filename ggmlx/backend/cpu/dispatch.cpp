@@ -8,6 +8,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace ggmlx {
@@ -16,7 +18,7 @@ namespace {
 #if defined(__x86_64__)
 
 struct Features {
-    bool avx2 = false, avx512 = false;
+    bool avx2 = false, avx_vnni = false, avx512 = false, amx = false;
 };
 
 constexpr bool has(uint32_t word, std::initializer_list<int> bits) {
@@ -32,6 +34,12 @@ uint32_t saved_state() {
     return low;
 }
 
+/// Linux gives a process the large AMX registers only if asked; using them unasked kills it.
+bool amx_is_permitted() {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 Features detect() {
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return {};
@@ -40,12 +48,27 @@ Features detect() {
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return {};
     constexpr int kAvx2 = 5, kAvx512F = 16, kAvx512DQ = 17, kAvx512BW = 30, kAvx512VL = 31;  // in EBX
     constexpr int kAvx512Vnni = 11;                                                          // in ECX
+    constexpr int kAmxTile = 24, kAmxInt8 = 25;                                              // in EDX
     const uint32_t saved = saved_state();
     Features features;
     features.avx2 = has(saved, {1, 2}) && has(b, {kAvx2});
     features.avx512 = features.avx2 && has(saved, {5, 6, 7}) && has(b, {kAvx512F, kAvx512DQ, kAvx512BW, kAvx512VL}) &&
                       has(c, {kAvx512Vnni});
+    features.amx = features.avx512 && has(saved, {17, 18}) && has(d, {kAmxTile, kAmxInt8}) && amx_is_permitted();
+    constexpr int kAvxVnni = 4;  // in EAX of the second page
+    features.avx_vnni = features.avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, {kAvxVnni});
     return features;
+}
+
+/// `base` with the products that `newer` has.
+CpuKernels with_products(const CpuKernels& base, const char* name, const MatmulKernels& newer) {
+    CpuKernels kernels = base;
+    kernels.name = name;
+    for (size_t i = 0; i < kDTypeCount; ++i) {
+        if (newer.matmul[i]) kernels.matmul[i] = newer.matmul[i];
+        if (newer.matmul_groups[i]) kernels.matmul_groups[i] = newer.matmul_groups[i];
+    }
+    return kernels;
 }
 
 #endif
@@ -53,8 +76,12 @@ Features detect() {
 std::vector<const CpuKernels*> find_supported() {
     std::vector<const CpuKernels*> found;
 #if defined(__x86_64__)
+    static const CpuKernels avx_vnni_kernels = with_products(avx2_kernels, "avx_vnni", avx_vnni_matmul);
+    static const CpuKernels amx_kernels = with_products(avx512_kernels, "amx", amx_matmul);
     const Features features = detect();
+    if (features.amx) found.push_back(&amx_kernels);
     if (features.avx512) found.push_back(&avx512_kernels);
+    if (features.avx_vnni) found.push_back(&avx_vnni_kernels);
     if (features.avx2) found.push_back(&avx2_kernels);
 #endif
     found.push_back(&scalar_kernels);

@@ -13,14 +13,16 @@ namespace ggmlx {
 struct alignas(64) ActivationBlock {
     int8_t q[32];
     float scale;
-    int32_t sum[2];  ///< of q[0..15] and of q[16..31]
+    float sum;  ///< of q
+    /// What unsigned weights w + offset add too much: -offset · Σ q for the offsets 8, 12 and 128.
+    int32_t minus_offset[3];
     /// Sums of [0] the first half, [1] the second, [2] both; each cut by k mod 4: {0 and 1, 2 and 3}.
     int16_t pair[3][2];
 };
 static_assert(sizeof(ActivationBlock) == 64);
 
 /// Output columns that a matmul kernel takes at once; decoded weights are reused over them.
-inline constexpr int kMaxColumns = 8;
+inline constexpr int kMaxColumns = 4;
 
 /// One row of x and where its products go. x is ActivationBlock[ceil(n_in / 32)] for types with an integer dot product,
 /// else float[n_in], which for MXFP8 is followed by zeros up to a multiple of 32.
@@ -35,6 +37,28 @@ struct MatmulArgs {
     int64_t n_out;
     int64_t n_in;
     const float* bias;  ///< [n_out] or null; added after the sum
+};
+
+/// Many columns, in groups of 16 whose blocks lie together, so that they are read as one stream.
+inline constexpr int kGroupColumns = 16;
+struct ColumnGroups {
+    const ActivationBlock* x;  ///< [ceil(n / 16)][n_blocks][16]; columns beyond n are blocks like any other
+    int64_t n;
+    float* y;
+    int64_t y_stride;      ///< floats from one row of y to the next
+    const int32_t* y_row;  ///< [n] the row of y that a column fills; null: its own number
+};
+
+/// 32 weights of a tile's 16 rows, decoded once for many columns.
+struct alignas(64) PanelBlock {
+    uint8_t w[8][16][4];  ///< as an ISA's dot products read them
+    float scale[16];
+    float addend[16];  ///< types with a minimum: what is added per unit of activation
+};
+
+/// Scratch of a kernel of groups for one row tile: its panel, and partial sums of a group.
+struct PanelSums {
+    float at[8][kGroupColumns][16];
 };
 
 /// SwiGLUParams of graph/op.h.
@@ -69,18 +93,27 @@ struct ValueArgs {
     int64_t y_stride;
 };
 
-/// One instruction set's kernels. A null entry: no such type for this work.
-struct CpuKernels {
+/// Products with weights, by weight dtype. A null entry: no such type for this work.
+struct MatmulKernels {
+    /// Rows [16 · tile_begin, 16 · tile_end) of y for n_columns <= kMaxColumns columns.
+    void (*matmul[kDTypeCount])(const MatmulArgs& args, const Column* columns, int n_columns, int64_t tile_begin,
+                                int64_t tile_end) noexcept;
+
+    /// The same for groups of columns. panels: [tile_end - tile_begin][n_blocks], n_blocks with the padding of the
+    /// type's tiles; sums: [tile_end - tile_begin]. For types with an integer dot product.
+    void (*matmul_groups[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
+                                       int64_t tile_end, PanelBlock* panels, PanelSums* sums) noexcept;
+};
+
+/// One instruction set's kernels.
+struct CpuKernels : MatmulKernels {
     const char* name;
 
     /// Reads an even number of lines of 64 bytes; the result depends on all, so that no reading can be left out.
     uint64_t (*read_lines)(const void* lines, int64_t n_lines) noexcept;
-    /// Quantizes blocks [begin, end) of a row of n values to out[begin …); false if a value is not finite.
-    bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out) noexcept;
-    /// Rows [16 · tile_begin, 16 · tile_end) of y for n_columns <= kMaxColumns columns, by weight dtype.
-    void (*matmul[kDTypeCount])(const MatmulArgs& args, const Column* columns, int n_columns, int64_t tile_begin,
-                                int64_t tile_end) noexcept;
-
+    /// Quantizes blocks [begin, end) of a row of n values, block b to out[b · stride]; false if a value is not finite.
+    bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
+                         int64_t stride) noexcept;
     void (*add)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*mul)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*scale)(float factor, const float* x, float* y, int64_t n) noexcept;
@@ -89,6 +122,7 @@ struct CpuKernels {
     void (*swiglu)(const float* gate, const float* up, float* y, int64_t n, const SwiGLUArgs& args) noexcept;
     void (*rms_norm)(const float* x, const float* weight, float* y, int64_t n, float eps) noexcept;
     void (*softmax)(const float* x, float* y, int64_t n) noexcept;
+    void (*sigmoid)(const float* x, float* y, int64_t n) noexcept;
     float (*largest)(const float* x, int64_t n) noexcept;  ///< NaNs left out; -inf if nothing is left
     /// y = exp(x - m); returns the sum.
     float (*exp_sum)(const float* x, float m, float* y, int64_t n) noexcept;
@@ -102,6 +136,9 @@ extern const CpuKernels scalar_kernels;
 #if defined(__x86_64__)
 extern const CpuKernels avx2_kernels;
 extern const CpuKernels avx512_kernels;
+// Newer instruction sets that replace products alone; null entries stay those of avx2 and avx512.
+extern const MatmulKernels avx_vnni_matmul;  ///< over avx2
+extern const MatmulKernels amx_matmul;       ///< over avx512
 #endif
 
 }  // namespace ggmlx

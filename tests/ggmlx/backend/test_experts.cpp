@@ -98,6 +98,47 @@ std::vector<CaseOf> whole_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Types, CpuExperts, testing::ValuesIn(whole_cases()), case_label);
 
+/// Every token chooses the same experts; experts in turn, so that each is used as evenly as can be; one expert twice in
+/// each row; expert 2 by the last token alone.
+enum class Routing { Same, InTurn, Twice, LastAlone };
+Array routed_ids(Routing routing, int64_t n_tokens, int64_t k, int64_t n_expert) {
+    std::vector<int32_t> ids;
+    for (int64_t t = 0; t < n_tokens; ++t)
+        for (int64_t i = 0; i < k; ++i) {
+            const int64_t in_turn = (t * k + i) % n_expert;
+            const bool last = t == n_tokens - 1;
+            ids.push_back(static_cast<int32_t>(routing == Routing::Same     ? i
+                                               : routing == Routing::InTurn ? in_turn
+                                               : routing == Routing::Twice  ? t % n_expert
+                                                                            : (last ? 2 : i)));
+        }
+    return {{n_tokens, k}, ids};
+}
+
+std::vector<CaseOf> routing_cases() {
+    std::vector<CaseOf> cases;
+    const std::pair<Routing, const char*> routings[] = {{Routing::Same, "same"},
+                                                        {Routing::InTurn, "in turn"},
+                                                        {Routing::Twice, "twice"},
+                                                        {Routing::LastAlone, "last alone"}};
+    for (DType dtype : kWeightTypes)
+        for (int64_t n_tokens : {1, 2, 3, 4, 8, 17, 64, 513})
+            for (const auto& [routing, routing_name] : routings) {
+                if (n_tokens == 513 && routing != Routing::InTurn) continue;  // the reference takes its time
+                const bool wide = info(dtype).block_len == 256;
+                const ExpertsSize s{6, wide ? 256 : 36, wide ? 256 : 40, n_tokens, 2};
+                cases.push_back({std::string(name(dtype)) + " tokens " + std::to_string(n_tokens) + " " + routing_name,
+                                 [s, dtype, which = routing](OpCase& c, Random& random) {
+                                     const ExpertWeights w = random_experts(c, random, s, dtype, dtype, dtype, false);
+                                     const Tensor x = c.input(random_array(random, {s.n_tokens, s.n_embd}));
+                                     const Tensor ids = c.input(routed_ids(which, s.n_tokens, s.k, s.n_expert));
+                                     experts(c.graph, w, x, ids, c.input(random_array(random, {s.n_tokens, s.k})));
+                                 }});
+            }
+    return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Routing, CpuExperts, testing::ValuesIn(routing_cases()), case_label);
+
 /// Gate, up and down of types that read their activations in different forms.
 std::vector<CaseOf> mixed_cases() {
     std::vector<CaseOf> cases;

@@ -16,11 +16,11 @@ std::vector<CaseOf> matmul_cases() {
     };
     // One row, one block, primes; K that ends inside a block; more than eight blocks, so that partial sums are reused;
     // every number of columns a kernel may get, and several rounds of them.
-    const std::vector<Size> sizes32 = {{1, 32, 1},   {17, 64, 1},  {16, 100, 2}, {33, 172, 3},
-                                       {17, 320, 4}, {31, 288, 5}, {47, 100, 6}, {16, 1056, 7},
-                                       {19, 96, 8},  {18, 548, 9}, {113, 64, 33}};
-    const std::vector<Size> sizes256 = {{1, 256, 1},   {17, 512, 2}, {33, 256, 3},
-                                        {16, 2304, 4}, {19, 256, 9}, {65, 512, 33}};
+    const std::vector<Size> sizes32 = {{1, 32, 1},    {17, 64, 1},   {16, 100, 2},  {33, 172, 3},   {17, 320, 4},
+                                       {31, 288, 5},  {47, 100, 6},  {16, 1056, 7}, {19, 96, 8},    {18, 548, 9},
+                                       {113, 64, 33}, {33, 288, 12}, {20, 160, 13}, {35, 1056, 16}, {150, 96, 17}};
+    const std::vector<Size> sizes256 = {{1, 256, 1},  {17, 512, 2},  {33, 256, 3},  {16, 2304, 4},
+                                        {19, 256, 9}, {65, 512, 33}, {33, 2304, 16}};
     const std::vector<Size> sizes_plain = {{1, 1, 1}, {3, 7, 2}, {5, 8, 3}, {17, 101, 4}, {6, 33, 9}, {70, 64, 33}};
     std::vector<CaseOf> cases;
     for (DType dtype : kWeightTypes) {
@@ -56,20 +56,24 @@ std::vector<CaseOf> extreme_cases() {
     for (DType dtype : kWeightTypes) {
         if (!is_block(dtype) || dtype == DType::MXFP8) continue;
         for (int byte : {0x00, 0x7f, 0x80, 0xff})
-            cases.push_back({"extreme " + std::string(name(dtype)) + " byte " + std::to_string(byte),
-                             [=](OpCase& c, Random& random) {
-                                 Array w(dtype, {16, 512});
-                                 for (std::byte& b : w.bytes) b = static_cast<std::byte>(byte);
-                                 with_tile(dtype, [&]<class Tile>(const Tile*) {
-                                     for (size_t i = 0; i < w.bytes.size() / sizeof(Tile); ++i)
-                                         set_scales(w.as<Tile>()[i], random);
-                                 });
-                                 // All of one sign, then alternating signs in pairs: the largest sums of each kind.
-                                 std::vector<float> x(3 * 512, 1.0f);
-                                 for (size_t i = 0; i < 512; ++i) x[512 + i] = -1.0f;
-                                 for (size_t i = 0; i < 512; ++i) x[1024 + i] = i % 2 ? -1.0f : 1.0f;
-                                 matmul(c.graph, c.weight(std::move(w)), c.input({{3, 512}, x}));
-                             }});
+            for (bool many : {false, true})
+                cases.push_back(
+                    {"extreme " + std::string(name(dtype)) + " byte " + std::to_string(byte) + (many ? " many" : ""),
+                     [=](OpCase& c, Random& random) {
+                         Array w(dtype, {16, 512});
+                         for (std::byte& b : w.bytes) b = static_cast<std::byte>(byte);
+                         with_tile(dtype, [&]<class Tile>(const Tile*) {
+                             for (size_t i = 0; i < w.bytes.size() / sizeof(Tile); ++i)
+                                 set_scales(w.as<Tile>()[i], random);
+                         });
+                         // All of one sign, then alternating signs in pairs: the largest sums of each kind.
+                         std::vector<float> x(3 * 512, 1.0f);
+                         for (size_t i = 0; i < 512; ++i) x[512 + i] = -1.0f;
+                         for (size_t i = 0; i < 512; ++i) x[1024 + i] = i % 2 ? -1.0f : 1.0f;
+                         if (many) x.insert(x.end(), x.begin(), x.begin() + 3 * 512);  // six columns: a group
+                         const auto n = static_cast<int64_t>(x.size() / 512);
+                         matmul(c.graph, c.weight(std::move(w)), c.input({{n, 512}, x}));
+                     }});
     }
     return cases;
 }

@@ -2,27 +2,42 @@
 // Fills the table of one ISA. The last include of every isa/*.cpp.
 
 #include "ggmlx/backend/cpu/kernels/attention.inl.h"
+#include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
 #include "ggmlx/backend/cpu/kernels/quantize.inl.h"
 #include "ggmlx/backend/cpu/kernels/read.inl.h"
 #include "ggmlx/backend/cpu/kernels/rows.inl.h"
 
 namespace ggmlx {
 
+/// Products with the tiles of types that have an integer dot product.
 template <class Isa>
-constexpr CpuKernels make_kernels(const char* name) {
-    CpuKernels k{};
-    k.name = name;
-    k.read_lines = read_lines<Isa>;
-    k.quantize_row = quantize_row<Isa>;
-    k.matmul[static_cast<int>(DType::F32)] = matmul_plain<Isa, PlainF32<Isa>>;
-    k.matmul[static_cast<int>(DType::F16)] = matmul_plain<Isa, PlainF16<Isa>>;
-    k.matmul[static_cast<int>(DType::BF16)] = matmul_plain<Isa, PlainBF16<Isa>>;
+constexpr MatmulKernels make_tile_kernels() {
+    MatmulKernels k{};
     k.matmul[static_cast<int>(DType::Q8_0)] = matmul_tiles<Isa, TileQ8_0>;
     k.matmul[static_cast<int>(DType::Q4_0)] = matmul_tiles<Isa, TileQ4_0>;
     k.matmul[static_cast<int>(DType::Q4_1)] = matmul_tiles<Isa, TileQ4_1>;
     k.matmul[static_cast<int>(DType::Q4_K)] = matmul_tiles<Isa, TileQ4_K>;
     k.matmul[static_cast<int>(DType::Q6_K)] = matmul_tiles<Isa, TileQ6_K>;
     k.matmul[static_cast<int>(DType::MXFP4)] = matmul_tiles<Isa, TileMXFP4>;
+    k.matmul_groups[static_cast<int>(DType::Q8_0)] = matmul_groups<Isa, TileQ8_0>;
+    k.matmul_groups[static_cast<int>(DType::Q4_0)] = matmul_groups<Isa, TileQ4_0>;
+    k.matmul_groups[static_cast<int>(DType::Q4_1)] = matmul_groups<Isa, TileQ4_1>;
+    k.matmul_groups[static_cast<int>(DType::Q4_K)] = matmul_groups<Isa, TileQ4_K>;
+    k.matmul_groups[static_cast<int>(DType::Q6_K)] = matmul_groups<Isa, TileQ6_K>;
+    k.matmul_groups[static_cast<int>(DType::MXFP4)] = matmul_groups<Isa, TileMXFP4>;
+    return k;
+}
+
+template <class Isa>
+constexpr CpuKernels make_kernels(const char* name) {
+    CpuKernels k{};
+    static_cast<MatmulKernels&>(k) = make_tile_kernels<Isa>();
+    k.name = name;
+    k.read_lines = read_lines<Isa>;
+    k.quantize_row = quantize_row<Isa>;
+    k.matmul[static_cast<int>(DType::F32)] = matmul_plain<Isa, PlainF32<Isa>>;
+    k.matmul[static_cast<int>(DType::F16)] = matmul_plain<Isa, PlainF16<Isa>>;
+    k.matmul[static_cast<int>(DType::BF16)] = matmul_plain<Isa, PlainBF16<Isa>>;
     k.matmul[static_cast<int>(DType::MXFP8)] = matmul_mxfp8<Isa>;
     k.add = add_rows<Isa>;
     k.mul = mul_rows<Isa>;
@@ -32,6 +47,7 @@ constexpr CpuKernels make_kernels(const char* name) {
     k.swiglu = swiglu_row<Isa>;
     k.rms_norm = rms_norm_row<Isa>;
     k.softmax = softmax_row<Isa>;
+    k.sigmoid = sigmoid_row<Isa>;
     k.largest = largest_of_row<Isa>;
     k.exp_sum = exp_row<Isa>;
     k.attention_scores[static_cast<int>(DType::F32)] = attention_scores<Isa, PlainF32<Isa>>;

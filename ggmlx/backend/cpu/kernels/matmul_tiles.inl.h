@@ -63,7 +63,7 @@ void add_blocks(const Tile* tiles, int n_blocks, int64_t b, const Column* column
             auto sum = Isa::fma(product, Isa::mul(scale, Isa::splat_rows(x.scale)), sums.at[c][p][part]);
             if constexpr (Math::kHasMin) {
                 const auto addend = Isa::mul(Math::addend(tile, sub, row), Isa::splat_rows(x.scale));
-                sum = Isa::fma(Isa::splat_rows(static_cast<float>(x.sum[0] + x.sum[1])), addend, sum);
+                sum = Isa::fma(Isa::splat_rows(x.sum), addend, sum);
             }
             sums.at[c][p][part] = sum;
         }
@@ -86,7 +86,7 @@ void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile
     sums.store(args, columns, tile_row);
 }
 
-/// MatmulKernel for Tile: groups of 4, 2 and 1 columns.
+/// 4, 2 and 1 columns at a time.
 template <class Isa, class Tile>
 void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
     for (int64_t tile_row = begin; tile_row < end; ++tile_row) {

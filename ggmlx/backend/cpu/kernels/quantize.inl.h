@@ -27,23 +27,24 @@ bool quantize_block(const float* x, int n, ActivationBlock& out) {
     const F8 inverse = Isa::splat8(127.0f / amax);
     for (int i = 0; i < 32; i += 8) Isa::store8_int8(out.q + i, Isa::mul(Isa::load8(x + i), inverse));
     out.scale = amax / 127.0f;
-    for (int half = 0; half < 2; ++half) {
-        int pair[2] = {0, 0};
-        for (int k = 0; k < 16; ++k) pair[(k >> 1) & 1] += out.q[16 * half + k];
-        for (int i = 0; i < 2; ++i) out.pair[half][i] = static_cast<int16_t>(pair[i]);
-        out.sum[half] = pair[0] + pair[1];
-    }
+    Isa::sum_pairs(out.q, out.pair);
     for (int i = 0; i < 2; ++i) out.pair[2][i] = static_cast<int16_t>(out.pair[0][i] + out.pair[1][i]);
+    const int sum = out.pair[2][0] + out.pair[2][1];
+    out.sum = static_cast<float>(sum);
+    out.minus_offset[0] = -8 * sum;
+    out.minus_offset[1] = -12 * sum;
+    out.minus_offset[2] = -128 * sum;
     return true;
 }
 
-/// Blocks [begin, end) of one row of n values.
+/// Blocks [begin, end) of one row of n values, block b to out[b · stride].
 template <class Isa>
-bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out) noexcept {
+bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
+                  int64_t stride) noexcept {
     bool finite = true;
     for (int64_t b = begin; b < end; ++b) {
         const int64_t left = n - 32 * b;
-        finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[b]);
+        finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[b * stride]);
     }
     return finite;
 }

@@ -90,6 +90,12 @@ void softmax_row(const float* x, float* y, int64_t n) noexcept {
 }
 
 template <class Isa>
+void sigmoid_row(const float* x, float* y, int64_t n) noexcept {
+    const auto one = Isa::splat8(1.0f), minus_one = Isa::splat8(-1.0f);
+    map<Isa>(x, y, n, [=](auto v) { return Isa::div(one, Isa::add(one, exp8<Isa>(Isa::mul(v, minus_one)))); });
+}
+
+template <class Isa>
 void swiglu_row(const float* gate, const float* up, float* y, int64_t n, const SwiGLUArgs& args) noexcept {
     const auto minus_one = Isa::splat8(-1.0f), one = Isa::splat8(1.0f);
     const auto alpha = Isa::splat8(args.alpha), offset = Isa::splat8(args.up_offset);

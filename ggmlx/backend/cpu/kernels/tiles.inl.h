@@ -18,17 +18,19 @@ void load_nibbles(const uint8_t (&q)[4][16][4], int row, typename Isa::Bytes (&w
     }
 }
 
+/// load() gives weights + kOffset as bytes.
 template <class Isa, class Tile>
 struct TileMath;
 
 template <class Isa>
 struct TileMath<Isa, TileQ4_0> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 8;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileQ4_0& t, int, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q, row, w); }
     static auto dot(const TileQ4_0&, int, int, const Bytes (&w)[8], const ActivationBlock& x) {
-        return Isa::template dot<8>(w, x);
+        return Isa::template dot<kOffset>(w, x);
     }
     static auto scale(const TileQ4_0& t, int, int row) { return Isa::rows_f16(t.d + row); }
 };
@@ -36,11 +38,12 @@ struct TileMath<Isa, TileQ4_0> {
 template <class Isa>
 struct TileMath<Isa, TileQ4_1> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 0;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = true;
     static void load(const TileQ4_1& t, int, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q, row, w); }
     static auto dot(const TileQ4_1&, int, int, const Bytes (&w)[8], const ActivationBlock& x) {
-        return Isa::template dot<0>(w, x);
+        return Isa::template dot<kOffset>(w, x);
     }
     static auto scale(const TileQ4_1& t, int, int row) { return Isa::rows_f16(t.d + row); }
     /// What is added per unit of weight: minus the minimum of blocks.h.
@@ -50,11 +53,12 @@ struct TileMath<Isa, TileQ4_1> {
 template <class Isa>
 struct TileMath<Isa, TileQ4_K> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 0;
     static constexpr int kSubBlocks = 8;
     static constexpr bool kHasMin = true;
     static void load(const TileQ4_K& t, int sub, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q[sub], row, w); }
     static auto dot(const TileQ4_K&, int, int, const Bytes (&w)[8], const ActivationBlock& x) {
-        return Isa::template dot<0>(w, x);
+        return Isa::template dot<kOffset>(w, x);
     }
     static auto scale(const TileQ4_K& t, int sub, int row) {
         return Isa::mul(Isa::rows_f16(t.d + row), six_bits(t, sub, row, 0));
@@ -76,6 +80,7 @@ struct TileMath<Isa, TileQ4_K> {
 template <class Isa>
 struct TileMath<Isa, TileQ6_K> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 32;
     static constexpr int kSubBlocks = 8;
     static constexpr bool kHasMin = false;
     static void load(const TileQ6_K& t, int sub, int row, Bytes (&w)[8]) {
@@ -97,10 +102,11 @@ struct TileMath<Isa, TileQ6_K> {
 template <class Isa>
 struct TileMath<Isa, TileQ8_0> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 0;  // beside what signed_bytes() does
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileQ8_0& t, int, int row, Bytes (&w)[8]) {
-        for (int g = 0; g < 8; ++g) w[g] = Isa::load_bytes(t.q[g][row]);
+        for (int g = 0; g < 8; ++g) w[g] = Isa::signed_bytes(Isa::load_bytes(t.q[g][row]));
     }
     static auto dot(const TileQ8_0&, int, int, const Bytes (&w)[8], const ActivationBlock& x) {
         return Isa::dot_signed(w, x);
@@ -111,6 +117,7 @@ struct TileMath<Isa, TileQ8_0> {
 template <class Isa>
 struct TileMath<Isa, TileMXFP4> {
     using Bytes = typename Isa::Bytes;
+    static constexpr int kOffset = 12;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileMXFP4& t, int, int row, Bytes (&w)[8]) {
@@ -118,7 +125,7 @@ struct TileMath<Isa, TileMXFP4> {
         for (Bytes& bytes : w) bytes = Isa::e2m1_plus12(bytes);
     }
     static auto dot(const TileMXFP4&, int, int, const Bytes (&w)[8], const ActivationBlock& x) {
-        return Isa::template dot<12>(w, x);
+        return Isa::template dot<kOffset>(w, x);
     }
     /// The dot product is of doubled values: half of the E8M0 scale.
     static auto scale(const TileMXFP4& t, int, int row) {

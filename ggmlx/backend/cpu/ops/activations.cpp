@@ -5,9 +5,9 @@
 namespace ggmlx::cpu {
 
 void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                             CallStatus& status, int64_t row) const noexcept {
+                             CallStatus& status, int64_t row, int64_t stride) const noexcept {
     if (int8_) {
-        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst)))
+        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst), stride))
             status.report(Fault::NonFinite, row);
     } else if (padded_) {
         float* out = reinterpret_cast<float*>(dst);
@@ -15,15 +15,27 @@ void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::by
     }
 }
 
-void convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, std::byte* dst, const OpCall& call,
-                  Worker& worker, int64_t rows_per_token) noexcept {
+void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept {
+    for (int64_t c = n; c < n_groups(n) * kGroupColumns; ++c)
+        for (int64_t b = begin; b < end; ++b) groups[group_block(c, n_blocks) + b * kGroupColumns] = ActivationBlock{};
+}
+
+void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, int64_t n_head, std::byte* dst,
+                  const OpCall& call, Worker& worker) noexcept {
     if (!form.is_converted()) return;
     constexpr int64_t kPiece = 32;  // blocks: 4 KiB of x
+    const bool grouped = form.is_grouped(n_tokens);
     const int64_t n_pieces = ceil_div(form.n_blocks(), kPiece);
-    worker.team.share(n_rows * n_pieces, 1, [&](int64_t i, int64_t) {
-        const int64_t row = i / n_pieces, begin = i % n_pieces * kPiece;
-        form.convert(x + row * form.n(), begin, std::min(begin + kPiece, form.n_blocks()), dst + row * form.row_bytes(),
-                     worker.kernels, *call.status, row / rows_per_token);
+    worker.team.share(n_tokens * n_head * n_pieces, 1, [&](int64_t i, int64_t) {
+        const int64_t row = i / n_pieces, t = row / n_head, head = row % n_head;
+        const int64_t begin = i % n_pieces * kPiece, end = std::min(begin + kPiece, form.n_blocks());
+        const float* values = x + row * form.n();
+        if (!grouped)
+            return form.convert(values, begin, end, dst + row * form.row_bytes(), worker.kernels, *call.status, t);
+        auto* groups = reinterpret_cast<ActivationBlock*>(dst + head * form.group_bytes(n_tokens));
+        auto* column = reinterpret_cast<std::byte*>(groups + group_block(t, form.n_blocks()));
+        form.convert(values, begin, end, column, worker.kernels, *call.status, t, kGroupColumns);
+        if (t == n_tokens - 1) clear_group_end(groups, n_tokens, form.n_blocks(), begin, end);
     });
 }
 

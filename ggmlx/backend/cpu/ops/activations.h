@@ -1,7 +1,10 @@
 #pragma once
 // The rows of x in the form that a weight type's matmul kernel reads: int8 blocks, padded floats, or x itself.
 
+#include <algorithm>
+
 #include "ggmlx/backend/cpu/ops/ops.h"
+#include "ggmlx/backend/cpu/ops/scratch.h"
 #include "ggmlx/core/math.h"
 
 namespace ggmlx::cpu {
@@ -14,6 +17,14 @@ struct ActivationRows {
     int64_t row_bytes;
     const void* row(int64_t i) const { return data + i * row_bytes; }
 };
+
+/// From this many columns on a weight's decoding is worth being kept for all of them (ColumnGroups).
+inline constexpr int64_t kFewColumns = 4;
+/// The block of column c in groups of n_blocks blocks.
+inline int64_t group_block(int64_t c, int64_t n_blocks) {
+    return c / kGroupColumns * n_blocks * kGroupColumns + c % kGroupColumns;
+}
+inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{kGroupColumns}); }
 
 /// Rows of n activations for weights of one dtype.
 class ActivationForm {
@@ -33,26 +44,65 @@ class ActivationForm {
         if (int8_) return n_blocks() * static_cast<int64_t>(sizeof(ActivationBlock));
         return padded_ ? n_blocks() * kBlock * static_cast<int64_t>(sizeof(float)) : 0;
     }
+    /// False: the weights' kernels take columns as rows, however many.
+    bool can_group() const { return int8_; }
+    /// True if n columns are multiplied as groups.
+    bool is_grouped(int64_t n) const { return can_group() && n > kFewColumns; }
+    int64_t group_bytes(int64_t n) const { return n_groups(n) * kGroupColumns * row_bytes(); }
+    /// Of n converted rows in the order that suits n columns.
+    int64_t bytes(int64_t n) const { return is_grouped(n) ? group_bytes(n) : n * row_bytes(); }
     /// The converted rows, or x itself.
     ActivationRows rows(const float* x, const std::byte* converted) const {
         if (is_converted()) return {converted, row_bytes()};
         return {reinterpret_cast<const std::byte*>(x), n_ * static_cast<int64_t>(sizeof(float))};
     }
-    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`.
+    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`. stride: blocks from one
+    /// block of dst to the next, 1 in a row, kGroupColumns in a group.
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                 CallStatus& status, int64_t row) const noexcept;
+                 CallStatus& status, int64_t row, int64_t stride = 1) const noexcept;
 
   private:
     bool int8_, padded_;
     int64_t n_;
 };
 
-/// Converts the rows of x [n_rows, n] to dst, n_rows · row_bytes() bytes, as far as anything is to be done.
-/// rows_per_token: how many rows of x a reported token has.
-void convert_rows(const ActivationForm& form, const float* x, int64_t n_rows, std::byte* dst, const OpCall& call,
-                  Worker& worker, int64_t rows_per_token = 1) noexcept;
+/// Zeros what the last of n columns leaves free in its group, blocks [begin, end).
+void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept;
 
-/// Multiplies row tiles [begin, end) with n columns, which column(i) gives as a Column.
+/// Converts the rows of x [n_tokens, n_head, n] to dst as far as anything is to be done: rows in the order of x, or for
+/// every head the groups of its tokens, n_head · bytes(n_tokens) bytes in all.
+void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, int64_t n_head, std::byte* dst,
+                  const OpCall& call, Worker& worker) noexcept;
+
+/// What one thread needs to multiply groups: panels and sums of a few row tiles.
+class PanelScratch {
+  public:
+    /// For every thread, if n columns of this form are grouped; takes nothing otherwise.
+    PanelScratch(Scratch& scratch, const ActivationForm& form, int64_t n, int n_threads)
+        : n_blocks_(form.n_blocks()),
+          panels_(scratch.take<PanelBlock>(form.is_grouped(n) ? n_threads * n_tiles() * n_blocks_ : 0)),
+          sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles() : 0)) {}
+    /// Row tiles that a kernel is given at once, so that their panels stay in the second-level cache.
+    int64_t n_tiles() const {
+        constexpr int64_t kBytes = 384 << 10, kMost = 8;
+        return std::clamp<int64_t>(kBytes / (n_blocks_ * static_cast<int64_t>(sizeof(PanelBlock)) + 1), 1, kMost);
+    }
+    /// y = W x for row tiles [begin, end).
+    void multiply(const CpuKernels& kernels, DType dtype, const MatmulArgs& args, const ColumnGroups& columns,
+                  int64_t begin, int64_t end, int thread) const noexcept {
+        for (int64_t tile = begin; tile < end; tile += n_tiles())
+            kernels.matmul_groups[static_cast<size_t>(dtype)](args, columns, tile, std::min(end, tile + n_tiles()),
+                                                              panels_ + thread * n_tiles() * n_blocks_,
+                                                              sums_ + thread * n_tiles());
+    }
+
+  private:
+    int64_t n_blocks_;
+    PanelBlock* panels_;
+    PanelSums* sums_;
+};
+
+/// Multiplies row tiles [begin, end) with n columns that are not grouped, which column(i) gives as a Column.
 template <class F>
 void multiply_tiles(const CpuKernels& kernels, DType dtype, const MatmulArgs& args, int64_t n, int64_t begin,
                     int64_t end, F column) noexcept {

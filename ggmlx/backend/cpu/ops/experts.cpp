@@ -16,16 +16,28 @@ struct Groups {
     int32_t* begin;    ///< [n_expert + 1] where an expert's pairs begin; then counters while sorting
     int32_t* expert;   ///< [n_expert] the experts that have pairs
     int32_t* slot;     ///< [n_expert] their slots
+    int32_t* group;    ///< [n_expert] the first group of 16 columns of an expert with many pairs, -1 with few
     uint8_t* is_used;  ///< [n_pairs] the pair has an expert here
     int32_t* n_active;
+    int32_t* n_grouped;  ///< groups in all
 
     Groups(Scratch& scratch, int64_t n_pairs, int64_t n_expert)
         : pairs(scratch.take<int32_t>(n_pairs)),
           begin(scratch.take<int32_t>(n_expert + 1)),
           expert(scratch.take<int32_t>(n_expert)),
           slot(scratch.take<int32_t>(n_expert)),
+          group(scratch.take<int32_t>(n_expert)),
           is_used(scratch.take<uint8_t>(n_pairs)),
-          n_active(scratch.take<int32_t>(1)) {}
+          n_active(scratch.take<int32_t>(1)),
+          n_grouped(scratch.take<int32_t>(1)) {}
+
+    std::span<const int32_t> pairs_of(int64_t e) const {
+        return {pairs + begin[e], static_cast<size_t>(begin[e + 1] - begin[e])};
+    }
+    /// At most: every expert with many pairs fills all its groups but one.
+    static int64_t max_groups(int64_t n_pairs, int64_t n_expert) {
+        return n_pairs / kGroupColumns + std::min(n_expert, n_pairs / (kFewColumns + 1));
+    }
 };
 
 /// One stacked matrix of the op, with its bias if there is one.
@@ -75,12 +87,16 @@ void group_pairs(const Choice& choice, const Groups& groups, CallStatus& status)
         ++groups.begin[ids[i] + 1];
         groups.slot[ids[i]] = static_cast<int32_t>(slot);
     }
-    int32_t n_active = 0;
+    int32_t n_active = 0, n_grouped = 0;
     for (int32_t e = 0; e < choice.n_expert(); ++e) {
-        if (groups.begin[e + 1] > 0) groups.expert[n_active++] = e;
+        const int32_t n = groups.begin[e + 1];
+        if (n > 0) groups.expert[n_active++] = e;
+        groups.group[e] = n > kFewColumns ? n_grouped : -1;
+        if (n > kFewColumns) n_grouped += static_cast<int32_t>(n_groups(n));
         groups.begin[e + 1] += groups.begin[e];
     }
     *groups.n_active = n_active;
+    *groups.n_grouped = n_grouped;
     for (int64_t i = 0; i < choice.n_pairs(); ++i)
         if (groups.is_used[i]) groups.pairs[groups.begin[ids[i]]++] = static_cast<int32_t>(i);
     // Every begin now stands at its end, which is the next expert's begin.
@@ -94,18 +110,17 @@ void group_for_team(const Choice& choice, const Groups& groups, const OpCall& ca
     worker.team.barrier();
 }
 
-/// Calls f(slot, its pairs, begin, end) for pieces of n_items items of every active expert, shared by the team.
+/// Calls f(expert, begin, end) for pieces of n_items items of every active expert, shared by the team. least: items
+/// that are worth being taken at once, where that leaves enough pieces.
 template <class F>
-void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, Worker& worker, F f) noexcept {
-    const int64_t n_active = *groups.n_active;
-    const int64_t piece = grain(n_active * n_items, item_bytes, worker.team.size());
+void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, int64_t least, Worker& worker,
+                   F f) noexcept {
+    const int64_t n_all = *groups.n_active * n_items, fair = n_all / (4 * worker.team.size());
+    const int64_t piece = std::max(grain(n_all, item_bytes, worker.team.size()), std::min(least, fair));
     const int64_t n_pieces = ceil_div(n_items, piece);
-    worker.team.share(n_active * n_pieces, 1, [&](int64_t i, int64_t) {
-        const int32_t e = groups.expert[i / n_pieces];
+    worker.team.share(*groups.n_active * n_pieces, 1, [&](int64_t i, int64_t) {
         const int64_t begin = i % n_pieces * piece;
-        const std::span<const int32_t> pairs(groups.pairs + groups.begin[e],
-                                             static_cast<size_t>(groups.begin[e + 1] - groups.begin[e]));
-        f(groups.slot[e], pairs, begin, std::min(begin + piece, n_items));
+        f(groups.expert[i / n_pieces], begin, std::min(begin + piece, n_items));
     });
 }
 
@@ -127,42 +142,110 @@ void convert_chosen(const ActivationForm& form, const TensorView& x, const Choic
     });
 }
 
+/// The converted rows of x as the columns of experts: rows for those with few pairs, groups for those with many.
+struct ExpertColumns {
+    ActivationForm form;
+    std::byte* rows;          ///< as convert_chosen makes them
+    ActivationBlock* groups;  ///< [n_grouped][n_blocks][16]
+
+    ExpertColumns(Scratch& scratch, const ActivationForm& f, int64_t n_rows, int64_t n_pairs, int64_t n_expert)
+        : form(f),
+          rows(scratch.take<std::byte>(n_rows * f.row_bytes())),
+          groups(scratch.take<ActivationBlock>(
+              f.is_grouped(n_pairs) ? Groups::max_groups(n_pairs, n_expert) * f.n_blocks() * kGroupColumns : 0)) {}
+
+    bool is_grouped(const Groups& g, int64_t e) const { return form.can_group() && g.group[e] >= 0; }
+    ActivationBlock* groups_of(const Groups& g, int64_t e) const {
+        return groups + g.group[e] * form.n_blocks() * kGroupColumns;
+    }
+    const ActivationBlock* row(int64_t i) const {
+        return reinterpret_cast<const ActivationBlock*>(rows + i * form.row_bytes());
+    }
+};
+
+/// Copies the blocks of rows to the groups of experts with many pairs.
+template <class RowOfPair>
+void gather_columns(const ExpertColumns& x, const Groups& groups, RowOfPair row_of_pair, Worker& worker) noexcept {
+    if (!x.form.can_group() || *groups.n_grouped == 0) return;
+    const int64_t n_blocks = x.form.n_blocks();
+    worker.team.share(*groups.n_active, 1, [&](int64_t i, int64_t) {
+        const int32_t e = groups.expert[i];
+        if (groups.group[e] < 0) return;
+        const std::span<const int32_t> pairs = groups.pairs_of(e);
+        ActivationBlock* to = x.groups_of(groups, e);
+        for (size_t c = 0; c < pairs.size(); ++c) {
+            const ActivationBlock* row = x.row(row_of_pair(pairs[c]));
+            ActivationBlock* column = to + group_block(static_cast<int64_t>(c), n_blocks);
+            for (int64_t b = 0; b < n_blocks; ++b) column[b * kGroupColumns] = row[b];
+        }
+        clear_group_end(to, static_cast<int64_t>(pairs.size()), n_blocks, 0, n_blocks);
+    });
+}
+
 /// Zeros the rows [n_pairs, n] of pairs without an expert here, which nobody else touches.
 void clear_unused(const Groups& groups, int64_t n_pairs, float* rows, int64_t n, const Worker& worker) noexcept {
     for (int64_t i = worker.team.index(); i < n_pairs; i += worker.team.size())
         if (!groups.is_used[i]) std::fill(rows + i * n, rows + (i + 1) * n, 0.0f);
 }
 
+/// y[pair] = weight · x[row of the pair] (+ bias) for row tiles [begin, end) and all pairs of expert e. values: x
+/// before its conversion.
+template <class RowOfPair>
+void multiply_expert(const Stack& stack, int64_t e, const Groups& groups, const ExpertColumns& x, const float* values,
+                     RowOfPair row_of_pair, const PanelScratch& panels, float* y, int64_t begin, int64_t end,
+                     Worker& worker) noexcept {
+    const std::span<const int32_t> pairs = groups.pairs_of(e);
+    const auto n = static_cast<int64_t>(pairs.size());
+    const MatmulArgs args = stack.matrix(groups.slot[e]);
+    if (x.is_grouped(groups, e)) {
+        return panels.multiply(worker.kernels, stack.weight.dtype, args,
+                               {x.groups_of(groups, e), n, y, stack.n_out(), pairs.data()}, begin, end,
+                               worker.team.index());
+    }
+    const ActivationRows rows = x.form.rows(values, x.rows);
+    multiply_tiles(worker.kernels, stack.weight.dtype, args, n, begin, end, [&](int64_t c) {
+        const int64_t pair = pairs[static_cast<size_t>(c)];
+        return Column{rows.row(row_of_pair(pair)), y + pair * stack.n_out()};
+    });
+}
+
 /// y[pair] = weight · x[row of the pair] (+ bias) for every pair with an expert here, zero for the others.
 template <class RowOfPair>
-void multiply_pairs(const Stack& stack, const Choice& choice, const Groups& groups, const ActivationRows& rows,
-                    RowOfPair row_of_pair, float* y, Worker& worker) noexcept {
+void multiply_pairs(const Stack& stack, const Choice& choice, const Groups& groups, const ExpertColumns& x,
+                    const float* values, RowOfPair row_of_pair, const PanelScratch& panels, float* y,
+                    Worker& worker) noexcept {
     clear_unused(groups, choice.n_pairs(), y, stack.n_out(), worker);
-    share_experts(groups, stack.n_row_tiles(), stack.tile_bytes(), worker,
-                  [&](int64_t slot, std::span<const int32_t> pairs, int64_t begin, int64_t end) {
-                      multiply_tiles(worker.kernels, stack.weight.dtype, stack.matrix(slot),
-                                     static_cast<int64_t>(pairs.size()), begin, end, [&](int64_t c) {
-                                         const int64_t pair = pairs[static_cast<size_t>(c)];
-                                         return Column{rows.row(row_of_pair(pair)), y + pair * stack.n_out()};
-                                     });
+    const int64_t least = *groups.n_grouped > 0 ? panels.n_tiles() : 1;
+    share_experts(groups, stack.n_row_tiles(), stack.tile_bytes(), least, worker,
+                  [&](int64_t e, int64_t begin, int64_t end) {
+                      multiply_expert(stack, e, groups, x, values, row_of_pair, panels, y, begin, end, worker);
                   });
 }
 
 /// Scratch of the two halves of an expert; h and its converted form have a row per pair.
 struct FeedForwardScratch {
     Groups groups;
-    std::byte *x, *x_up;  ///< x as gate reads it, and as up does if that differs
+    ExpertColumns x, x_up;  ///< as gate reads it, and as up does if that differs
     float *gate, *up;
-    std::byte* h;
+    ExpertColumns h;
+    PanelScratch x_panels, h_panels;
 
     FeedForwardScratch(Scratch& s, int64_t n_tokens, int64_t n_pairs, int64_t n_expert, int64_t n_ff,
-                       const ActivationForm& x_form, const ActivationForm& up_form, const ActivationForm& h_form)
+                       const ActivationForm& x_form, const ActivationForm& up_form, const ActivationForm& h_form,
+                       int n_threads)
         : groups(s, n_pairs, n_expert),
-          x(s.take<std::byte>(n_tokens * x_form.row_bytes())),
-          x_up(s.take<std::byte>(n_tokens * (up_form == x_form ? 0 : up_form.row_bytes()))),
+          x(s, x_form, n_tokens, n_pairs, n_expert),
+          x_up(s, up_form, up_form == x_form ? 0 : n_tokens, up_form == x_form ? 0 : n_pairs, n_expert),
           gate(s.take<float>(n_pairs * n_ff)),
           up(s.take<float>(n_pairs * n_ff)),
-          h(s.take<std::byte>(n_pairs * h_form.row_bytes())) {}
+          h(s, h_form, n_pairs, n_pairs, n_expert),
+          x_panels(s, wider(x_form, up_form), n_pairs, n_threads),
+          h_panels(s, h_form, n_pairs, n_threads) {}
+
+    /// The one of two forms of the same rows that needs panels, if any does.
+    static const ActivationForm& wider(const ActivationForm& a, const ActivationForm& b) {
+        return a.can_group() ? a : b;
+    }
 };
 
 /// gate, up and down of Experts and ExpertRows, which both have them from input 3 on.
@@ -175,95 +258,110 @@ struct FeedForward {
     ActivationForm up_form() const { return {up.weight.dtype, up.n_in()}; }
     ActivationForm h_form() const { return {down.weight.dtype, down.n_in()}; }
 
-    FeedForwardScratch take_scratch(const Choice& choice, Scratch& scratch) const {
+    FeedForwardScratch take_scratch(const Choice& choice, Scratch& scratch, int n_threads) const {
         return FeedForwardScratch(scratch, call.in[0].shape[0], choice.n_pairs(), choice.n_expert(), gate.n_out(),
-                                  x_form(), up_form(), h_form());
+                                  x_form(), up_form(), h_form(), n_threads);
     }
     /// Groups the pairs and converts x.
     void prepare(const Choice& choice, Scratch& scratch, Worker& worker) const noexcept;
     /// Rows of all pairs into rows [n_pairs, n_embd].
     void run(const Choice& choice, Scratch& scratch, float* rows, Worker& worker) const noexcept;
     /// h = swiglu(gate · x, up · x) for 32-row blocks [begin, end) of one expert, already in the form down reads.
-    void first_half(int64_t slot, std::span<const int32_t> pairs, int64_t begin, int64_t end, const Choice& choice,
-                    const ActivationRows& x, const ActivationRows& x_up, const FeedForwardScratch& s,
-                    const CpuKernels& kernels) const noexcept;
+    void first_half(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
+                    Worker& worker) const noexcept;
+    void activate(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
+                  const CpuKernels& kernels) const noexcept;
 
     const OpCall& call;
     Stack gate, up, down;
 };
 
-void FeedForward::first_half(int64_t slot, std::span<const int32_t> pairs, int64_t begin, int64_t end,
-                             const Choice& choice, const ActivationRows& x, const ActivationRows& x_up,
-                             const FeedForwardScratch& s, const CpuKernels& kernels) const noexcept {
-    const int64_t n_ff = gate.n_out(), n_pairs = static_cast<int64_t>(pairs.size());
-    const auto product = [&](const Stack& stack, const ActivationRows& columns, float* y) {
-        const int64_t last_tile = std::min(2 * end, stack.n_row_tiles());
-        multiply_tiles(kernels, stack.weight.dtype, stack.matrix(slot), n_pairs, 2 * begin, last_tile, [&](int64_t c) {
-            const int64_t pair = pairs[static_cast<size_t>(c)];
-            return Column{columns.row(pair / choice.k()), y + pair * n_ff};
-        });
-    };
-    product(gate, x, s.gate);
-    product(up, x_up, s.up);
+void FeedForward::first_half(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
+                             Worker& worker) const noexcept {
+    const auto token_of_pair = [&](int64_t pair) { return pair / choice.k(); };
+    const float* values = call.in[0].as<const float>();
+    const int64_t last_tile = std::min(2 * end, gate.n_row_tiles());
+    multiply_expert(gate, e, s.groups, s.x, values, token_of_pair, s.x_panels, s.gate, 2 * begin, last_tile, worker);
+    multiply_expert(up, e, s.groups, up_form() == x_form() ? s.x : s.x_up, values, token_of_pair, s.x_panels, s.up,
+                    2 * begin, last_tile, worker);
+    activate(e, begin, end, choice, s, worker.kernels);
+}
+
+void FeedForward::activate(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
+                           const CpuKernels& kernels) const noexcept {
     const SwiGLUParams& p = call.param<ExpertsParams>().activation;
-    const int64_t first = kBlock * begin, n = std::min(kBlock * end, n_ff) - first;
-    for (const int64_t pair : pairs) {
+    const int64_t n_ff = gate.n_out(), first = kBlock * begin, n = std::min(kBlock * end, n_ff) - first;
+    const std::span<const int32_t> pairs = s.groups.pairs_of(e);
+    const bool grouped = s.h.is_grouped(s.groups, e);
+    for (size_t c = 0; c < pairs.size(); ++c) {
+        const int64_t pair = pairs[c], token = pair / choice.k();
         float* g = s.gate + pair * n_ff;
         kernels.swiglu(g + first, s.up + pair * n_ff + first, g + first, n, {p.alpha, p.clamp, p.up_offset});
-        h_form().convert(g, begin, end, s.h + pair * h_form().row_bytes(), kernels, *call.status, pair / choice.k());
+        std::byte* row = s.h.rows + pair * s.h.form.row_bytes();
+        if (grouped)
+            row = reinterpret_cast<std::byte*>(s.h.groups_of(s.groups, e) +
+                                               group_block(static_cast<int64_t>(c), s.h.form.n_blocks()));
+        s.h.form.convert(g, begin, end, row, kernels, *call.status, token, grouped ? kGroupColumns : 1);
     }
+    if (grouped)
+        clear_group_end(s.h.groups_of(s.groups, e), static_cast<int64_t>(pairs.size()), s.h.form.n_blocks(), begin,
+                        end);
 }
 
 void FeedForward::prepare(const Choice& choice, Scratch& scratch, Worker& worker) const noexcept {
-    const FeedForwardScratch s = take_scratch(choice, scratch);
+    const FeedForwardScratch s = take_scratch(choice, scratch, worker.team.n_threads());
+    const auto token_of_pair = [&](int64_t pair) { return pair / choice.k(); };
     group_for_team(choice, s.groups, call, worker);
-    convert_chosen(x_form(), call.in[0], choice, s.groups, s.x, call, worker);
-    if (!(up_form() == x_form())) convert_chosen(up_form(), call.in[0], choice, s.groups, s.x_up, call, worker);
+    for (const ExpertColumns* x : {&s.x, &s.x_up}) {
+        if (x == &s.x_up && up_form() == x_form()) break;
+        convert_chosen(x->form, call.in[0], choice, s.groups, x->rows, call, worker);
+        worker.team.barrier();
+        gather_columns(*x, s.groups, token_of_pair, worker);
+    }
 }
 
 void FeedForward::run(const Choice& choice, Scratch& scratch, float* rows, Worker& worker) const noexcept {
-    const FeedForwardScratch s = take_scratch(choice, scratch);
-    const float* values = call.in[0].as<const float>();
-    const ActivationRows x = x_form().rows(values, s.x);
-    const ActivationRows x_up = up_form() == x_form() ? x : up_form().rows(values, s.x_up);
-    share_experts(s.groups, ceil_div(gate.n_out(), kBlock), 2 * (gate.tile_bytes() + up.tile_bytes()), worker,
-                  [&](int64_t slot, std::span<const int32_t> pairs, int64_t begin, int64_t end) {
-                      first_half(slot, pairs, begin, end, choice, x, x_up, s, worker.kernels);
-                  });
+    const FeedForwardScratch s = take_scratch(choice, scratch, worker.team.n_threads());
+    const int64_t least = *s.groups.n_grouped > 0 ? (s.x_panels.n_tiles() + 1) / 2 : 1;
+    share_experts(s.groups, ceil_div(gate.n_out(), kBlock), 2 * (gate.tile_bytes() + up.tile_bytes()), least, worker,
+                  [&](int64_t e, int64_t begin, int64_t end) { first_half(e, begin, end, choice, s, worker); });
     worker.team.barrier();
     multiply_pairs(
-        down, choice, s.groups, h_form().rows(s.gate, s.h), [](int64_t pair) { return pair; }, rows, worker);
+        down, choice, s.groups, s.h, s.gate, [](int64_t pair) { return pair; }, s.h_panels, rows, worker);
 }
 
 /// One stacked matrix times rows.
 struct ExpertMatmul {
-    explicit ExpertMatmul(const OpCall& c)
+    ExpertMatmul(const OpCall& c, int n_threads)
         : call(c),
           stack{c.in[3], c.param<ExpertsParams>().has_bias ? &c.in[4] : nullptr},
           choice{c.in[1], &c.in[2], stack.weight.shape[0]},
-          form(stack.weight.dtype, stack.n_in()),
           scratch(c.scratch),
           groups(scratch, choice.n_pairs(), choice.n_expert()),
-          converted(scratch.take<std::byte>(c.in[0].shape.n_rows() * form.row_bytes())) {}
+          x(scratch, {stack.weight.dtype, stack.n_in()}, c.in[0].shape.n_rows(), choice.n_pairs(), choice.n_expert()),
+          panels(scratch, x.form, choice.n_pairs(), n_threads) {}
 
+    int64_t row_of_pair(int64_t pair) const { return call.in[0].shape.rank() == 3 ? pair : pair / choice.k(); }
     void prepare(Worker& worker) const noexcept {
         group_for_team(choice, groups, call, worker);
-        convert_chosen(form, call.in[0], choice, groups, converted, call, worker);
+        convert_chosen(x.form, call.in[0], choice, groups, x.rows, call, worker);
+        worker.team.barrier();
+        gather_columns(
+            x, groups, [&](int64_t pair) { return row_of_pair(pair); }, worker);
     }
     void run(Worker& worker) const noexcept {
-        const int64_t pairs_per_row = call.in[0].shape.rank() == 3 ? 1 : choice.k();
         multiply_pairs(
-            stack, choice, groups, form.rows(call.in[0].as<const float>(), converted),
-            [&](int64_t pair) { return pair / pairs_per_row; }, call.out[0].as<float>(), worker);
+            stack, choice, groups, x, call.in[0].as<const float>(), [&](int64_t pair) { return row_of_pair(pair); },
+            panels, call.out[0].as<float>(), worker);
     }
 
     const OpCall& call;
     Stack stack;
     Choice choice;
-    ActivationForm form;
     Scratch scratch;
     Groups groups;
-    std::byte* converted;
+    ExpertColumns x;
+    PanelScratch panels;
 };
 
 /// y_t = Σ_s weights[t][s] · row(t, s), in slot order from 0, for columns shared by the team. row gives null for
@@ -331,8 +429,12 @@ void experts_heavy(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void expert_matmul_light(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call).prepare(worker); }
-void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call).run(worker); }
+void expert_matmul_light(const OpCall& call, Worker& worker) noexcept {
+    ExpertMatmul(call, worker.team.n_threads()).prepare(worker);
+}
+void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept {
+    ExpertMatmul(call, worker.team.n_threads()).run(worker);
+}
 
 void expert_select_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& ids = call.in[0];
@@ -352,13 +454,15 @@ void expert_sum_light(const OpCall& call, Worker& worker) noexcept {
              [&](int64_t i) { return find_row(call, ids, 2, i); });
 }
 
-size_t expert_rows_scratch(const Node& node, int) {
+size_t expert_rows_scratch(const Node& node, int n_threads) {
     const Tensor x = node.inputs[0], ids = node.inputs[1];
     const Tensor gate = node.inputs[3], up = node.inputs[4], down = node.inputs[5];
+    // Experts has no slot table: its experts are its slots. Others: slot_of_expert says how many experts there are.
+    const Tensor slots = node.op == Op::Experts ? gate : node.inputs[2];
     Scratch scratch(nullptr);
-    const FeedForwardScratch used(scratch, x.dim(0), ids.shape().n_elements(), gate.dim(0), gate.dim(1),
+    const FeedForwardScratch used(scratch, x.dim(0), ids.shape().n_elements(), slots.dim(0), gate.dim(1),
                                   ActivationForm(gate.dtype(), gate.dim(2)), ActivationForm(up.dtype(), up.dim(2)),
-                                  ActivationForm(down.dtype(), down.dim(2)));
+                                  ActivationForm(down.dtype(), down.dim(2)), n_threads);
     return scratch.used_bytes();
 }
 
@@ -368,11 +472,13 @@ size_t experts_scratch(const Node& node, int n_threads) {
     return scratch.used_bytes() + expert_rows_scratch(node, n_threads);
 }
 
-size_t expert_matmul_scratch(const Node& node, int) {
-    const Tensor x = node.inputs[0], ids = node.inputs[1], weight = node.inputs[3];
+size_t expert_matmul_scratch(const Node& node, int n_threads) {
+    const Tensor x = node.inputs[0], ids = node.inputs[1], slots = node.inputs[2], weight = node.inputs[3];
+    const int64_t n_pairs = ids.shape().n_elements();
     Scratch scratch(nullptr);
-    const Groups groups(scratch, ids.shape().n_elements(), weight.dim(0));
-    scratch.take<std::byte>(x.shape().n_rows() * ActivationForm(weight.dtype(), weight.dim(2)).row_bytes());
+    const Groups groups(scratch, n_pairs, slots.dim(0));
+    const ExpertColumns columns(scratch, {weight.dtype(), weight.dim(2)}, x.shape().n_rows(), n_pairs, slots.dim(0));
+    const PanelScratch panels(scratch, columns.form, n_pairs, n_threads);
     return scratch.used_bytes();
 }
 

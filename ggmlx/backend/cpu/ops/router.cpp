@@ -20,6 +20,7 @@ int64_t thread_floats(const RouterParams& params, int64_t n_expert) {
 void router_light(const OpCall& call, Worker& worker) noexcept {
     const auto& params = call.param<RouterParams>();
     const int64_t n_expert = call.in[0].shape[1], k = params.k;
+    const RouterMath math{worker.kernels.softmax, worker.kernels.sigmoid};
     const float* bias = call.in.size() > 2 ? call.in[2].as<const float>() : nullptr;
     float* scratch = reinterpret_cast<float*>(call.scratch) + worker.team.index() * thread_floats(params, n_expert);
     worker.team.share(call.in[0].shape[0], 1, [&](int64_t t, int64_t) {
@@ -30,7 +31,7 @@ void router_light(const OpCall& call, Worker& worker) noexcept {
             return std::fill(ids, ids + k, -1);
         }
         const float* logits = call.in[0].as<const float>() + t * n_expert;
-        if (!route_token(params, logits, bias, n_expert, scratch, ids, weights))
+        if (!route_token(params, logits, bias, n_expert, scratch, ids, weights, math))
             call.status->report(Fault::NonFinite, t);
     });
 }

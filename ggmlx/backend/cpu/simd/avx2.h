@@ -80,6 +80,16 @@ struct Floats8 {
         const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1));
         _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
     }
+    /// vpmaddubsw with ones adds neighbours; then lanes of the same parity are added within each half.
+    static void sum_pairs(const int8_t (&q)[32], int16_t (&pair)[3][2]) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
+        __m256i sums = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+        sums = _mm256_add_epi16(sums, _mm256_shuffle_epi32(sums, 0x4e));
+        sums = _mm256_add_epi16(sums, _mm256_shuffle_epi32(sums, 0xb1));
+        const int first = _mm256_extract_epi32(sums, 0), second = _mm256_extract_epi32(sums, 4);
+        __builtin_memcpy(pair[0], &first, sizeof first);
+        __builtin_memcpy(pair[1], &second, sizeof second);
+    }
 
   protected:
     /// E4M3 codes, no NaNs, in the top byte of each lane. Moved down by four bits under its sign a code has the
@@ -93,6 +103,7 @@ struct Floats8 {
 };
 
 struct Avx2 : Floats8<Avx2> {
+    static constexpr int kColumnsInRegisters = 4;
     static constexpr int kRows = 8;
     using Rows = __m256;
     using Ints = __m256i;
@@ -106,6 +117,7 @@ struct Avx2 : Floats8<Avx2> {
         const __m256i nan = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
         return _mm256_castsi256_ps(_mm256_or_si256(scale, _mm256_and_si256(nan, _mm256_set1_epi32(0x7fc00000))));
     }
+    static Rows load_rows(const float* p) { return load8(p); }
     static void store_rows(float* p, Rows a) { store8(p, a); }
     static Rows to_rows(Ints a) { return _mm256_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
@@ -117,6 +129,12 @@ struct Avx2 : Floats8<Avx2> {
     static Ints join4(Ints low, Ints high) { return _mm256_or_si256(low, _mm256_slli_epi32(high, 4)); }
 
     static Bytes load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+    template <int offset>
+    static Bytes panel_bytes(Bytes w) {
+        return w;
+    }
+    static void store_bytes(void* p, Bytes a) { _mm256_storeu_si256(static_cast<__m256i*>(p), a); }
+    static Bytes signed_bytes(Bytes w) { return w; }
     static Bytes low4(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
     static Bytes high4(Bytes a) { return low4(_mm256_srli_epi16(a, 4)); }
     static Bytes e2m1_plus12(Bytes codes) {

@@ -7,6 +7,7 @@
 namespace ggmlx {
 
 struct Avx512 : Floats8<Avx512> {
+    static constexpr int kColumnsInRegisters = 16;
     static constexpr int kRows = 16;
     using Rows = __m512;
     using Ints = __m512i;
@@ -29,6 +30,7 @@ struct Avx512 : Floats8<Avx512> {
         const __mmask16 nan = _mm512_cmpeq_epi32_mask(e, _mm512_set1_epi32(255));
         return _mm512_castsi512_ps(_mm512_mask_mov_epi32(scale, nan, _mm512_set1_epi32(0x7fc00000)));
     }
+    static Rows load_rows(const float* p) { return _mm512_loadu_ps(p); }
     static void store_rows(float* p, Rows a) { _mm512_storeu_ps(p, a); }
     static Rows to_rows(Ints a) { return _mm512_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
@@ -40,6 +42,13 @@ struct Avx512 : Floats8<Avx512> {
     static Ints join4(Ints low, Ints high) { return _mm512_or_si512(low, _mm512_slli_epi32(high, 4)); }
 
     static Bytes load_bytes(const void* p) { return _mm512_loadu_si512(p); }
+    template <int offset>
+    static Bytes panel_bytes(Bytes w) {
+        return w;
+    }
+    static void store_bytes(void* p, Bytes a) { _mm512_storeu_si512(p, a); }
+    /// vpdpbusd multiplies unsigned with signed: w + 128.
+    static Bytes signed_bytes(Bytes w) { return _mm512_xor_si512(w, _mm512_set1_epi8(static_cast<char>(0x80))); }
     static Bytes low4(Bytes a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
     static Bytes high4(Bytes a) { return low4(_mm512_srli_epi16(a, 4)); }
     static Bytes e2m1_plus12(Bytes codes) {
@@ -70,20 +79,18 @@ struct Avx512 : Floats8<Avx512> {
 
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
-        __m512i sum = _mm512_set1_epi32(-offset * (x.sum[0] + x.sum[1]));
+        static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);
+        __m512i sum = offset == 0 ? _mm512_setzero_si512()
+                                  : _mm512_set1_epi32(x.minus_offset[offset == 8    ? 0
+                                                                     : offset == 12 ? 1
+                                                                                    : 2]);
         for (int g = 0; g < 8; ++g) sum = _mm512_dpbusd_epi32(sum, w[g], broadcast(x.q + 4 * g));
         return sum;
     }
-    /// vpdpbusd multiplies unsigned with signed: w + 128, and 128 Σ q taken off.
-    static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) {
-        __m512i sum = _mm512_set1_epi32(-128 * (x.sum[0] + x.sum[1]));
-        const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));
-        for (int g = 0; g < 8; ++g)
-            sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w[g], flip), broadcast(x.q + 4 * g));
-        return sum;
-    }
+    static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) { return dot<128>(w, x); }
     static Ints dot_q6(const Bytes (&w)[8], const ActivationBlock& x, const int8_t* scale0, const int8_t* scale1) {
-        __m512i first = _mm512_set1_epi32(-32 * x.sum[0]), second = _mm512_set1_epi32(-32 * x.sum[1]);
+        __m512i first = _mm512_set1_epi32(-32 * (x.pair[0][0] + x.pair[0][1]));
+        __m512i second = _mm512_set1_epi32(-32 * (x.pair[1][0] + x.pair[1][1]));
         for (int g = 0; g < 4; ++g) {
             first = _mm512_dpbusd_epi32(first, w[g], broadcast(x.q + 4 * g));
             second = _mm512_dpbusd_epi32(second, w[g + 4], broadcast(x.q + 16 + 4 * g));
@@ -92,14 +99,15 @@ struct Avx512 : Floats8<Avx512> {
                                 _mm512_mullo_epi32(second, ints_s8(scale1)));
     }
 
+    static Ints ints_s8(const int8_t* p) {
+        return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+
   private:
     static __m512i broadcast(const int8_t* four_bytes) {
         int32_t word;
         __builtin_memcpy(&word, four_bytes, 4);
         return _mm512_set1_epi32(word);
-    }
-    static Ints ints_s8(const int8_t* p) {
-        return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     }
 };
 

@@ -16,6 +16,8 @@ namespace ggmlx {
 
 struct Scalar {
     static constexpr int kRows = 8;
+    /// Columns whose sums fit the registers beside decoded weights.
+    static constexpr int kColumnsInRegisters = 4;
     struct F8 {
         float v[8];
     };
@@ -124,6 +126,14 @@ struct Scalar {
     static void store8_int8(int8_t* p, F8 a) {
         for (int i = 0; i < 8; ++i) p[i] = static_cast<int8_t>(std::nearbyint(a.v[i]));
     }
+    /// pair[half][i]: the sum of the values k of that half with k / 2 mod 2 = i.
+    static void sum_pairs(const int8_t (&q)[32], int16_t (&pair)[3][2]) {
+        for (int half = 0; half < 2; ++half) {
+            int sums[2] = {0, 0};
+            for (int k = 0; k < 16; ++k) sums[(k >> 1) & 1] += q[16 * half + k];
+            for (int i = 0; i < 2; ++i) pair[half][i] = static_cast<int16_t>(sums[i]);
+        }
+    }
 
     // --- rows of a tile ---
     static Rows splat_rows(float x) { return splat8(x); }
@@ -152,6 +162,9 @@ struct Scalar {
         for (int i = 0; i < 8; ++i) low.v[i] |= high.v[i] << 4;
         return low;
     }
+
+    static Rows load_rows(const float* p) { return load8(p); }
+    static void store_bytes(void* p, Bytes a) { std::memcpy(p, a.v, sizeof a.v); }
 
     /// Asks for a cache line that will be read soon; any address will do.
     static void prefetch(const void* p) { __builtin_prefetch(p); }
@@ -208,9 +221,16 @@ struct Scalar {
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         Ints sum = dot_groups<uint8_t>(w, x.q, 0, 8);
-        for (int32_t& v : sum.v) v -= offset * (x.sum[0] + x.sum[1]);
+        for (int32_t& v : sum.v) v -= offset * static_cast<int32_t>(x.sum);
         return sum;
     }
+    /// What a panel keeps of weights + offset.
+    template <int offset>
+    static Bytes panel_bytes(Bytes w) {
+        return w;
+    }
+    /// Signed weights as dot_signed() reads them.
+    static Bytes signed_bytes(Bytes w) { return w; }
     /// Σ w q for signed w.
     static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) { return dot_groups<int8_t>(w, x.q, 0, 8); }
     /// scale0 Σ (w - 32) q over the first 16 values + scale1 Σ over the others, for unsigned w < 64.
@@ -218,7 +238,8 @@ struct Scalar {
         const Ints first = dot_groups<uint8_t>(w, x.q, 0, 4), second = dot_groups<uint8_t>(w, x.q, 4, 8);
         Ints r;
         for (int i = 0; i < 8; ++i)
-            r.v[i] = scale0[i] * (first.v[i] - 32 * x.sum[0]) + scale1[i] * (second.v[i] - 32 * x.sum[1]);
+            r.v[i] = scale0[i] * (first.v[i] - 32 * (x.pair[0][0] + x.pair[0][1])) +
+                     scale1[i] * (second.v[i] - 32 * (x.pair[1][0] + x.pair[1][1]));
         return r;
     }
 

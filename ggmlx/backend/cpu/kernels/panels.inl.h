@@ -1,0 +1,53 @@
+#pragma once
+// Weights of a row tile decoded to bytes and float scales, once for many columns.
+
+#include "ggmlx/backend/cpu/kernels/tiles.inl.h"
+
+namespace ggmlx {
+
+/// Blocks of a row tile; n_in rounded up to the type's tiles.
+template <class Isa, class Tile>
+int64_t n_panel_blocks(int64_t n_in) {
+    constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
+    return (n_in + 32 * kSub - 1) / (32 * kSub) * kSub;
+}
+
+/// Decodes the row tile that begins at tiles; Isa says what the bytes look like.
+template <class Isa, class Tile>
+void decode_panel(const Tile* tiles, int64_t n_blocks, PanelBlock* panel) {
+    using Math = TileMath<Isa, Tile>;
+    for (int64_t b = 0; b < n_blocks; ++b) {
+        const Tile& tile = tiles[b / Math::kSubBlocks];
+        const int sub = static_cast<int>(b % Math::kSubBlocks);
+        for (int row = 0; row < 16; row += Isa::kRows) {
+            typename Isa::Bytes w[8];
+            Math::load(tile, sub, row, w);
+            for (int g = 0; g < 8; ++g)
+                Isa::store_bytes(panel[b].w[g][row], Isa::template panel_bytes<Math::kOffset>(w[g]));
+            Isa::store_rows(panel[b].scale + row, Math::scale(tile, sub, row));
+            if constexpr (Math::kHasMin) Isa::store_rows(panel[b].addend + row, Math::addend(tile, sub, row));
+        }
+    }
+}
+
+/// Adds the partial sums of columns [0, n) pairwise and writes the rows of y that exist.
+template <class Isa>
+void store_group(const MatmulArgs& args, const ColumnGroups& columns, int64_t first_column, int n, int64_t tile,
+                 const PanelSums& sums) {
+    const int64_t first_row = 16 * tile;
+    const int n_rows = args.n_out - first_row < 16 ? static_cast<int>(args.n_out - first_row) : 16;
+    for (int c = 0; c < n; ++c) {
+        alignas(64) float y[16];
+        for (int row = 0; row < 16; row += Isa::kRows) {
+            const auto at = [&](int p) { return Isa::load_rows(sums.at[p][c] + row); };
+            const auto even = Isa::add(Isa::add(at(0), at(4)), Isa::add(at(2), at(6)));
+            const auto odd = Isa::add(Isa::add(at(1), at(5)), Isa::add(at(3), at(7)));
+            Isa::store_rows(y + row, Isa::add(even, odd));
+        }
+        const int64_t column = first_column + c;
+        float* out = columns.y + (columns.y_row ? columns.y_row[column] : column) * columns.y_stride + first_row;
+        for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+    }
+}
+
+}  // namespace ggmlx
