@@ -228,6 +228,16 @@ double Engine::read_rate() const {
     return device.read_rate(static_cast<size_t>(std::min(kMost, device.free_bytes() / 4)));
 }
 
+double Engine::mapped_read_rate() const {
+    constexpr uint64_t kFewest = uint64_t{256} << 20, kMost = uint64_t{1} << 30;  // beyond any cache
+    if (weights_->host_weights().mapped_bytes < kFewest) return 0;
+    const ggmlx::ModelFile& file = model_.file();
+    const std::byte* begin = file.stored_bytes(file.tensors().front()).data();
+    const auto last = file.stored_bytes(file.tensors().back());
+    const auto size = static_cast<uint64_t>(last.data() + last.size() - begin);
+    return devices_.front()->read_rate_of({begin, static_cast<size_t>(std::min(kMost, size))});
+}
+
 uint64_t Engine::workspace_bytes() const {
     uint64_t total = 0;
     for (size_t d = 0; d < devices_.size(); ++d) total += executor_->arena_bytes(static_cast<DeviceId>(d));

@@ -366,5 +366,29 @@ TEST_F(Program, WarnsOfFlagsWithoutEffect) {
     EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -ngl"), std::string::npos) << r.err;
 }
 
+TEST_F(Program, MemoryOptionsChangeNoToken) {
+    const auto run = [this](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = {"run", stories_, "-p", "Once upon a time", "-n", "12", "--temp", "0"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_program(arguments);
+    };
+    const auto plain = run({});
+    EXPECT_NE(plain.err.find("weights mapped from the file"), std::string::npos) << plain.err;
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--no-mmap"}, {"--mmap", "--mlock"}, {"--no-pin"}, {"--numa", "interleave"}}) {
+        const auto r = run(more);
+        EXPECT_EQ(r.exit_code, 0) << r.err;
+        EXPECT_EQ(r.out, plain.out) << more[0];
+        EXPECT_EQ(r.err.find("cpu: "), 0u) << r.err;
+        EXPECT_NE(r.err.find("numa "), std::string::npos) << r.err;
+    }
+    EXPECT_NE(run({"--no-mmap"}).err.find("weights in memory of their own"), std::string::npos);
+    EXPECT_EQ(run({"--mmap", "--no-mmap"}).exit_code, 2);
+    const auto shard = run({"--numa", "shard"});
+    EXPECT_EQ(shard.exit_code, 1);
+    EXPECT_NE(shard.err.find("use --numa interleave"), std::string::npos) << shard.err;
+    EXPECT_EQ(run({"--numa", "distribute"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace e2e

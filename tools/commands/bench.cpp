@@ -110,6 +110,17 @@ llm::Model model_of(const BenchFlags& flags) {
     return llm::Model(llm::ModelConfig::from_json(cut_layers(read_text(flags.shape), flags.n_layers)), *type);
 }
 
+/// A hint where the mapped file is what makes this machine slow, and only there.
+void note_slow_mapping(const llm::Engine& engine, double read_rate) {
+    constexpr double kWorthSaying = 0.9;
+    const double mapped = engine.mapped_read_rate();
+    if (mapped > 0 && mapped < kWorthSaying * read_rate)
+        note(
+            fmt::format("note: weights in the mapped file are read at {:.1f} GB/s only; --no-mmap copies them into "
+                        "memory of their own",
+                        mapped / 1e9));
+}
+
 }  // namespace
 
 int run_bench(std::span<const std::string> arguments) {
@@ -133,6 +144,7 @@ int run_bench(std::span<const std::string> arguments) {
         std::fflush(stdout);
     }
     fmt::print("{}", bench_foot(format));
+    if (!flags.common.quiet) note_slow_mapping(engine, read_rate);
     return 0;
 }
 
