@@ -16,7 +16,7 @@ constexpr IntRange kPositive{1, 1 << 30};
 std::optional<ggmlx::DType> cache_type(const char* flag, const std::string& text) {
     if (text.empty()) return std::nullopt;
     const auto dtype = ggmlx::dtype_from_name(text);
-    if (!dtype) throw UsageError(fmt::format("{}: \"{}\" is none of f32, f16, bf16, f8_e4m3", flag, text));
+    if (!dtype) throw UsageError(fmt::format("{}: \"{}\" is none of {}", flag, text, ggmlx::kCacheTypeNames));
     return dtype;
 }
 
@@ -32,7 +32,7 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.option("-ot,--override-tensor", flags.rules, "RULES",
                 "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
     args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
-                "type of cached keys: f32, f16, bf16, f8_e4m3 (f16; f32 for f32 models)");
+                fmt::format("type of cached keys: {} (f16; f32 for f32 models)", ggmlx::kCacheTypeNames));
     args.option("-ctv,--cache-type-v", flags.cache_v, "TYPE", "type of cached values, likewise");
     args.flag("--mmap", flags.mmap, "read weights in the mapped file (the default without --numa)");
     args.flag("--no-mmap", flags.no_mmap, "copy weights into memory of their own, in 2 MB pages");

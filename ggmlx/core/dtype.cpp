@@ -63,6 +63,24 @@ std::string all_dtype_names() {
     return names;
 }
 
+bool is_cache_type(DType dtype) {
+    switch (dtype) {
+        case DType::F32:
+        case DType::F16:
+        case DType::BF16:
+        case DType::F8_E4M3:
+        case DType::Q8_0:
+            return true;
+        default:
+            return false;
+    }
+}
+
+int64_t cache_row_bytes(DType dtype, int64_t n) {
+    const DTypeInfo& type = info(dtype);
+    return ceil_div(n, type.block_len) * type.block_bytes;
+}
+
 TileGrid tile_grid(DType dtype, int64_t n_out, int64_t n_in) {
     return {ceil_div(n_out, kTileRows), ceil_div(n_in, info(dtype).block_len)};
 }

@@ -36,6 +36,13 @@ std::optional<DType> dtype_from_name(std::string_view name);
 /// "f32, f16, …": for error messages.
 std::string all_dtype_names();
 
+/// Types that cached keys and values can have; kCacheTypeNames lists them for messages.
+bool is_cache_type(DType dtype);
+inline constexpr std::string_view kCacheTypeNames = "f32, f16, bf16, f8_e4m3, q8_0";
+/// Bytes of a cache row of n values: rows lie one after the other, also those of a block type (RowQ8_0 of
+/// quant/tiles.h), whose last block is padded.
+int64_t cache_row_bytes(DType dtype, int64_t n);
+
 /// How a [n_out, n_in] matrix (or one expert's slice) of a block type is cut into tiles: row tiles outermost, then K
 /// blocks.
 struct TileGrid {

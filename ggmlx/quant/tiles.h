@@ -20,6 +20,12 @@ struct TileQ8_0 {
     int8_t q[8][16][4];
     uint16_t d[16];  ///< f16; value = d * q
 };
+/// The same 32 values of one row alone: rows of a cache are written one at a time, so they lie one after the other.
+struct RowQ8_0 {
+    uint16_t d;  ///< f16; value = d * q
+    int8_t q[32];
+};
+static_assert(sizeof(RowQ8_0) == 34);
 struct TileQ4_0 {
     static constexpr DType kType = DType::Q4_0;
     uint8_t q[4][16][4];

@@ -12,7 +12,7 @@ namespace {
 /// The bytes of one head's row in a cache [n_blocks, n_head_kv, block_len, head_dim].
 std::byte* cache_row(const TensorView& cache, int64_t block, int64_t head, int64_t row) {
     const int64_t index = (block * cache.shape[1] + head) * cache.shape[2] + row;
-    return cache.data + index * cache.shape[3] * info(cache.dtype).block_bytes;
+    return cache.data + index * cache_row_bytes(cache.dtype, cache.shape[3]);
 }
 
 /// Values of a head's result: the whole row of v_cache, or its beginning.
@@ -31,7 +31,7 @@ struct Visible {
 void load_row(const TensorView& cache, const Visible& visible, int64_t head, int64_t position, float* dst) {
     const int64_t block_len = cache.shape[2];
     const std::byte* row = cache_row(cache, visible.blocks[position / block_len], head, position % block_len);
-    load_floats(cache.dtype, row, cache.shape[3], dst);
+    load_cache_row(cache.dtype, row, cache.shape[3], dst);
 }
 
 /// False if the token's sequence, position or a block it reads lies outside its table.
@@ -89,8 +89,8 @@ void cache_append(const OpCall& call) {
             continue;
         }
         for (int64_t h = 0; h < n_head; ++h)
-            store_floats(cache.dtype, x.as<const float>() + (t * n_head + h) * head_dim, head_dim,
-                         cache_row(cache, slots[t] / block_len, h, slots[t] % block_len));
+            store_cache_row(cache.dtype, x.as<const float>() + (t * n_head + h) * head_dim, head_dim,
+                            cache_row(cache, slots[t] / block_len, h, slots[t] % block_len));
     }
 }
 

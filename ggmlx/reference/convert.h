@@ -13,4 +13,9 @@ void load_floats(DType dtype, const std::byte* src, int64_t n, float* dst);
 /// The inverse, rounded to nearest even.
 void store_floats(DType dtype, const float* src, int64_t n, std::byte* dst);
 
+/// A cache row of n values (core/dtype.h): plain values as above, q8_0 as RowQ8_0 blocks with the scale and codes that
+/// quantize_matrix gives. A q8_0 block with a value that is NaN or infinite is NaN throughout.
+void load_cache_row(DType dtype, const std::byte* row, int64_t n, float* dst);
+void store_cache_row(DType dtype, const float* src, int64_t n, std::byte* row);
+
 }  // namespace ggmlx::reference

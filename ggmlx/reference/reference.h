@@ -39,7 +39,9 @@
 //   then · magnitude.
 // rope: y0 = x0 · c - x1 · s, y1 = x1 · c + x0 · s: two rounded products and a rounded sum; inverse: with -s.
 // Values of f16, bf16, f8 weights and caches become float32 exactly; cache_append rounds to nearest even (f8_e4m3
-// saturates at ±448).
+// saturates at ±448). q8_0 caches: per 32 values of a row d = f16(amax / 127), at most 65504, q = rne(clamp(x · (1 /
+// d), ±127)), zeros where d is 0, as quantize_matrix has it; read as float(d) · float(q), rounded once. A block with a
+// NaN or an infinity is NaN throughout.
 //
 // An id, slot or block outside its table is reported as BadIndex and counts as -1: a zero row, nothing written, no
 // expert. The row of a report is the token (get_rows, cache_append: the row of ids or slots).

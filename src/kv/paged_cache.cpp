@@ -45,9 +45,8 @@ class PagedSnapshot final : public CacheSnapshot {
 };
 
 void check_type(DType dtype, const char* flag) {
-    const bool known = dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F8_E4M3;
-    require(known, ErrorKind::InvalidArgument, "{}: a cache cannot be {}; choose f32, f16, bf16 or f8_e4m3", flag,
-            ggmlx::name(dtype));
+    require(ggmlx::is_cache_type(dtype), ErrorKind::InvalidArgument, "{}: a cache cannot be {}; choose one of {}", flag,
+            ggmlx::name(dtype), ggmlx::kCacheTypeNames);
 }
 
 PagedCacheLayout checked(PagedCacheLayout layout) {

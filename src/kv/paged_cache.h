@@ -30,8 +30,8 @@ class PagedCache final : public Cache {
     static constexpr int64_t kBlockLen = 128;
 
     /// Adds the States "blk.N.cache_k" [n_blocks, n_head_kv, 128, head_dim_k] and, unless head_dim_v is 0,
-    /// "blk.N.cache_v" of every layer to `tensors`. Throws invalid_argument for a type other than f32, f16, bf16,
-    /// f8_e4m3, and for sizes below 1 or beyond what i32 slots can address.
+    /// "blk.N.cache_v" of every layer to `tensors`. Throws invalid_argument for a type that no cache can have
+    /// (ggmlx::is_cache_type), and for sizes below 1 or beyond what i32 slots can address.
     PagedCache(ggmlx::TensorSet& tensors, std::span<const KvLayer> layers, PagedCacheLayout layout);
 
     uint64_t size_bytes() const override { return size_bytes_; }

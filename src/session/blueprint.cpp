@@ -31,6 +31,18 @@ DType default_cache_type(const TensorSet& weights) {
     return DType::F32;
 }
 
+/// The type of cached values. Layers that cache one row for both (latent attention) have one type.
+DType value_cache_type(std::span<const KvLayer> layers, DType k, std::optional<DType> wanted, DType otherwise) {
+    const bool latent = std::any_of(layers.begin(), layers.end(), [](const KvLayer& l) { return l.head_dim_v == 0; });
+    if (!latent) return wanted.value_or(otherwise);
+    if (wanted && *wanted != k)
+        ggmlx::fail(ErrorKind::InvalidArgument,
+                    "--cache-type-v {}: this model caches one row for key and value, whose type is --cache-type-k "
+                    "({}); leave --cache-type-v out or give both the same",
+                    ggmlx::name(*wanted), ggmlx::name(k));
+    return k;
+}
+
 TensorSet copy_of(const TensorSet& weights) {
     TensorSet copy;
     for (int32_t i = 0; i < weights.size(); ++i) {
@@ -78,7 +90,7 @@ Blueprint::Blueprint(const ModelConfig& config, const Architecture& arch, const 
     layout.n_ctx = n_ctx_;
     layout.n_sequences = options.n_sequences;
     layout.k = options.cache_k.value_or(default_cache_type(weights));
-    layout.v = options.cache_v.value_or(default_cache_type(weights));
+    layout.v = value_cache_type(layers, layout.k, options.cache_v, default_cache_type(weights));
     cache_ = std::make_unique<PagedCache>(tensors_, layers, layout);
     placement_ = place_model(tensors_, layers, options.rules, device_names);
 }

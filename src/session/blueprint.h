@@ -26,7 +26,8 @@ struct EngineOptions {
     DeviceOptions devices;
     std::vector<ggmlx::PlacementRule> rules;
     /// Types of the KV cache. Default: f32 if all matrices of the model are f32 (then nothing is rounded that the
-    /// checkpoint did not round), else f16.
+    /// checkpoint did not round), else f16. Where one row is both key and value (latent attention) cache_v must be
+    /// empty or equal the type of keys.
     std::optional<ggmlx::DType> cache_k, cache_v;
     /// Named values of the graph to keep, see Engine::dumped().
     std::vector<std::string> dumps;

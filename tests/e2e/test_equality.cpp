@@ -172,7 +172,7 @@ TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Types, CacheTypes,
                          testing::Values(ggmlx::DType::F32, ggmlx::DType::F16, ggmlx::DType::BF16,
-                                         ggmlx::DType::F8_E4M3),
+                                         ggmlx::DType::F8_E4M3, ggmlx::DType::Q8_0),
                          [](const auto& one) { return std::string(ggmlx::name(one.param)); });
 
 }  // namespace

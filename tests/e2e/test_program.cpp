@@ -17,11 +17,15 @@ class Program : public testing::Test {
     TempFolder folder_;
     const std::string stories_ = make_model(folder_, "stories260k");
 
+    /// What a program said after the line about processor and memory, which it prints once the model is loaded.
+    static std::string after_start_line(const std::string& err) {
+        return err.rfind("cpu: ", 0) == 0 ? err.substr(err.find('\n') + 1) : err;
+    }
     /// A run that must fail: exit code and a piece of the message.
     void expect_error(const std::vector<std::string>& arguments, int code, const std::string& piece) {
         const auto r = run_program(arguments);
         EXPECT_EQ(r.exit_code, code) << r.err;
-        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
         EXPECT_NE(r.err.find(piece), std::string::npos) << r.err;
         EXPECT_EQ(r.out, "");
     }
@@ -297,6 +301,19 @@ TEST_F(Program, BenchMeasuresModelsAndShapes) {
     EXPECT_EQ(shape.exit_code, 0) << shape.err;
     EXPECT_EQ(std::count(shape.out.begin(), shape.out.end(), '\n'), 3) << shape.out;
 
+    const auto kernels =
+        json::parse(run_program({"bench", "--kernels", "--type", "q8_0", "-p", "1,8", "-t", "2", "--json", "-q"}));
+    ASSERT_GE(kernels.size(), 4u);  // two numbers of columns, at least scalar and one more
+    EXPECT_EQ(kernels.size() % 2, 0u);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        EXPECT_EQ(kernels[i]["columns"], i % 2 ? 8 : 1);
+        EXPECT_GT(kernels[i]["gbps"].get<double>(), 0);
+        EXPECT_NEAR(kernels[i]["gops"].get<double>() / kernels[i]["gbps"].get<double>(),
+                    kernels[i]["columns"].get<double>() * 2 * 512 / 544, 1e-6);  // 544 bytes hold 512 weights
+    }
+    EXPECT_EQ(kernels.back()["isa"], "scalar");
+    expect_error({"bench", "--kernels", "-p", "0"}, 2, "-p 0");
+    expect_error({"bench", "--kernels", "--isa", "vax"}, 1, "vax");
     expect_error({"bench"}, 2, "--shape");
     expect_error({"bench", stories_, "-p", "8,x"}, 2, "8,x");
     expect_error({"bench", stories_, "-pg", "8"}, 2, "512,128");
@@ -356,7 +373,7 @@ TEST_F(Program, RefusesIdsThatAreNoTokens) {
         std::ofstream(ids) << text;
         const auto r = run_program({"eval", stories_, "--ids", ids});
         EXPECT_EQ(r.exit_code, 1) << text;
-        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
     }
 }
 

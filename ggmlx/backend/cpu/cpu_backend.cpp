@@ -8,6 +8,7 @@
 
 #include "ggmlx/backend/cpu/dispatch.h"
 #include "ggmlx/backend/cpu/numa.h"
+#include "ggmlx/backend/cpu/self_check.h"
 #include "ggmlx/backend/cpu/table.h"
 #include "ggmlx/backend/cpu/topology.h"
 #include "ggmlx/backend/host_memory.h"
@@ -40,7 +41,9 @@ class CpuBackend final : public Backend {
           numa_(plan_numa(options.numa, "", allowed_cpus(), can_bind_memory())),
           threads_(thread_choice(options, numa_)),
           pins_(threads_.cpus),
-          team_(threads_.n_threads) {}
+          team_(threads_.n_threads) {
+        check_kernels(kernels_);
+    }
 
     const std::string& name() const override { return name_; }
     std::string description() const override {

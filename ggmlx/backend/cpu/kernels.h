@@ -68,29 +68,52 @@ struct SwiGLUArgs {
     float up_offset;
 };
 
-/// Scores of the query heads that share a KV head against consecutive rows of one cache block.
-struct ScoreArgs {
-    const float* q;  ///< [n_heads, head_dim]
-    int n_heads;
-    int64_t head_dim;
-    const void* k_rows;  ///< [n_rows, head_dim] of the cache's type
+/// Consecutive rows of one cache block and head, of the cache's type, of which dims [dim_begin, dim_end) are wanted as
+/// float32. dim_begin is a multiple of 32.
+struct UnpackArgs {
+    const void* rows;
+    int64_t row_bytes;
     int64_t n_rows;
-    float scale;
-    float* scores;  ///< [n_heads][scores_stride], the first n_rows of each are written
-    int64_t scores_stride;
+    int64_t dim_begin, dim_end;
+    float* out;  ///< 64-byte aligned, see CpuKernels
 };
 
-/// The weighted sum of value rows, added to y.
-struct ValueArgs {
-    const float* weights;  ///< [n_heads][weights_stride], the first n_rows of each are used
-    int64_t weights_stride;
-    int n_heads;
-    const void* v_rows;  ///< [n_rows, head_dim] of the cache's type
+/// A query head of a token, as seen by the kernels that work on a piece of consecutive cache rows. The token sees rows
+/// [begin, end) of the piece, perhaps none.
+struct AttentionQuery {
+    const float* q;  ///< [head_dim]
+    float* y;        ///< sums of the dims that are worked on
+    float* scores;   ///< scores, later weights, of rows begin, begin + 1, … of the piece
+    int64_t begin, end;
+};
+
+/// Rows of the cache that will be wanted next: asked for while the present ones are worked on, so that reading and
+/// computing overlap.
+struct RowsAhead {
+    const char* first;
+    int64_t row_bytes;  ///< from one to the next
+    int64_t n_bytes;    ///< wanted of each
     int64_t n_rows;
-    int64_t head_dim;  ///< of a row; only dims [dim_begin, dim_end) are read
-    int64_t dim_begin, dim_end;
-    float* y;  ///< [n_heads][y_stride]
-    int64_t y_stride;
+};
+
+/// Scores of queries against the keys of a piece.
+struct ScoreArgs {
+    const AttentionQuery* queries;
+    int n_queries;
+    const float* keys;  ///< as unpack_keys leaves them
+    int64_t n_rows;
+    int64_t head_dim;
+    float scale;
+    RowsAhead ahead;
+};
+
+/// The weighted sums of the value rows of a piece, added to the queries' y.
+struct ValueArgs {
+    const AttentionQuery* queries;
+    int n_queries;
+    const float* values;  ///< as unpack_values leaves them
+    int64_t n_dims;
+    RowsAhead ahead;
 };
 
 /// Products with weights, by weight dtype. A null entry: no such type for this work.
@@ -103,6 +126,8 @@ struct MatmulKernels {
     /// type's tiles; sums: [tile_end - tile_begin]. For types with an integer dot product.
     void (*matmul_groups[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
                                        int64_t tile_end, PanelBlock* panels, PanelSums* sums) noexcept;
+    /// Multiplies int8 values in registers, n_rounds times a few; returns the number of multiply-adds.
+    int64_t (*int8_peak)(int64_t n_rounds) noexcept;
 };
 
 /// One instruction set's kernels.
@@ -127,9 +152,15 @@ struct CpuKernels : MatmulKernels {
     /// y = exp(x - m); returns the sum.
     float (*exp_sum)(const float* x, float m, float* y, int64_t n) noexcept;
 
-    /// By cache dtype.
-    void (*attention_scores[kDTypeCount])(const ScoreArgs& args) noexcept;
-    void (*attention_values[kDTypeCount])(const ValueArgs& args) noexcept;
+    /// By cache dtype: writes one row of n values; reads rows as keys and as values. A row's dims are cut into chunks
+    /// of eight, the last one filled up. Values: chunk after chunk, row after row. Keys: the same chunk of the rows
+    /// that fit one vector side by side, then the next chunk; then the next rows, with rows of zeros up to a multiple
+    /// of eight.
+    void (*store_row[kDTypeCount])(const float* x, int64_t n, void* row) noexcept;
+    void (*unpack_keys[kDTypeCount])(const UnpackArgs& args) noexcept;
+    void (*unpack_values[kDTypeCount])(const UnpackArgs& args) noexcept;
+    void (*attention_scores)(const ScoreArgs& args) noexcept;
+    void (*attention_values)(const ValueArgs& args) noexcept;
 };
 
 extern const CpuKernels scalar_kernels;

@@ -8,7 +8,7 @@ namespace {
 bool always(const Node&) { return true; }
 
 bool is_weight_type(Tensor t) { return scalar_kernels.matmul[static_cast<size_t>(t.dtype())] != nullptr; }
-bool is_cache_type(Tensor t) { return scalar_kernels.attention_scores[static_cast<size_t>(t.dtype())] != nullptr; }
+bool is_cache_type(Tensor t) { return scalar_kernels.unpack_keys[static_cast<size_t>(t.dtype())] != nullptr; }
 
 /// Weights are the inputs [First, First + N).
 template <size_t First, size_t N = 1>

@@ -11,8 +11,11 @@ void check_cache(Op op, std::string_view argument, Tensor cache) {
     require(cache.storage().kind() == TensorKind::State, ErrorKind::InvalidArgument,
             "{}: {} must be a state, which outlives the graph", name(op), checks::label(argument, cache));
     const DType t = cache.dtype();
-    require(t == DType::F32 || t == DType::F16 || t == DType::BF16 || t == DType::F8_E4M3, ErrorKind::InvalidArgument,
-            "{}: {} is {} but must be f32, f16, bf16 or f8_e4m3", name(op), checks::label(argument, cache), name(t));
+    require(is_cache_type(t), ErrorKind::InvalidArgument, "{}: {} is {} but must be one of {}", name(op),
+            checks::label(argument, cache), name(t), kCacheTypeNames);
+    require(!is_block(t) || cache.dim(2) % kTileRows == 0, ErrorKind::InvalidArgument,
+            "{}: {} is {} with blocks of {} rows, which must be a multiple of {}", name(op),
+            checks::label(argument, cache), name(t), cache.dim(2), kTileRows);
 }
 
 }  // namespace

@@ -111,9 +111,9 @@ TEST(CpuBackend, KernelsOfAllTypesAreThereForEveryIsa) {
             const auto dtype = static_cast<DType>(t);
             const bool is_weight = dtype != DType::I32 && dtype != DType::F8_E4M3;
             EXPECT_EQ(kernels->matmul[t] != nullptr, is_weight) << kernels->name << " " << name(dtype);
-            const bool is_cache = !is_block(dtype) && dtype != DType::I32;
-            EXPECT_EQ(kernels->attention_scores[t] != nullptr, is_cache) << kernels->name << " " << name(dtype);
-            EXPECT_EQ(kernels->attention_values[t] != nullptr, is_cache) << kernels->name << " " << name(dtype);
+            for (const bool there : {kernels->store_row[t] != nullptr, kernels->unpack_keys[t] != nullptr,
+                                     kernels->unpack_values[t] != nullptr})
+                EXPECT_EQ(there, is_cache_type(dtype)) << kernels->name << " " << name(dtype);
         }
 }
 

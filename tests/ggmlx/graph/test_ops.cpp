@@ -213,11 +213,16 @@ TEST_F(Ops, CacheAppendGivesTheStateAsItIsAfterwards) {
                   cache_append(g, f32("y", {6, 2, 128, 64}), f32("x4", {3, 2, 64}), i32("s4", {3}));
               }),
               "cache_append: cache y must be a state, which outlives the graph");
-    Tensor q8 = state("q8", {6, 2, 128, 64}, DType::Q8_0);
+    Tensor q4 = state("q4", {6, 2, 128, 64}, DType::Q4_0);
     EXPECT_EQ(refusal([&] {
-                  cache_append(g, q8, f32("x5", {3, 2, 64}), i32("s5", {3}));
+                  cache_append(g, q4, f32("x5", {3, 2, 64}), i32("s5", {3}));
               }),
-              "cache_append: cache q8 is q8_0 but must be f32, f16, bf16 or f8_e4m3");
+              "cache_append: cache q4 is q4_0 but must be one of f32, f16, bf16, f8_e4m3, q8_0");
+    Tensor q8 = state("q8", {6, 2, 24, 64}, DType::Q8_0);
+    EXPECT_EQ(refusal([&] {
+                  cache_append(g, q8, f32("x7", {3, 2, 64}), i32("s7", {3}));
+              }),
+              "cache_append: cache q8 is q8_0 with blocks of 24 rows, which must be a multiple of 16");
     EXPECT_EQ(refusal([&] {
                   cache_append(g, cache, f32("x6", {3, 2, 64}), i32("s6", {2}));
               }),

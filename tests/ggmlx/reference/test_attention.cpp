@@ -1,30 +1,40 @@
 #include <numeric>
 
+#include "ggmlx/quant/quantize.h"
+#include "ggmlx/reference/convert.h"
 #include "ggmlx/reference/exp.h"
 #include "support.h"
 
 namespace ggmlx::test {
 namespace {
 
+const std::vector<DType> kCacheTypes = {DType::F32, DType::F16, DType::BF16, DType::F8_E4M3, DType::Q8_0};
+
 double cache_value(Array& cache, int64_t block, int64_t head, int64_t row, int64_t d) {
     const Shape& s = cache.shape;
-    const int64_t i = ((block * s[1] + head) * s[2] + row) * s[3] + d;
-    if (cache.dtype == DType::F32) return cache.as<float>()[i];
-    if (cache.dtype == DType::F16) return f16_to_f32(cache.as<uint16_t>()[i]);
-    if (cache.dtype == DType::BF16) return bf16_to_f32(cache.as<uint16_t>()[i]);
-    return f8_e4m3_to_f32(cache.as<uint8_t>()[i]);
+    const int64_t i = (block * s[1] + head) * s[2] + row;
+    if (cache.dtype == DType::Q8_0) {
+        const RowQ8_0& b = cache.as<RowQ8_0>()[i * ceil_div(s[3], 32) + d / 32];
+        return f16_to_f32(b.d) * static_cast<float>(b.q[d % 32]);
+    }
+    if (cache.dtype == DType::F32) return cache.as<float>()[i * s[3] + d];
+    if (cache.dtype == DType::F16) return f16_to_f32(cache.as<uint16_t>()[i * s[3] + d]);
+    if (cache.dtype == DType::BF16) return bf16_to_f32(cache.as<uint16_t>()[i * s[3] + d]);
+    return f8_e4m3_to_f32(cache.as<uint8_t>()[i * s[3] + d]);
 }
 
 /// Several sequences in a cache of small blocks that lie in no order.
 struct CachedTokens {
-    int64_t n_head = 6, n_head_kv = 2, head_dim = 12, head_dim_v = 7, block_len = 4, n_blocks = 16, max_blocks = 5;
+    int64_t n_head = 6, n_head_kv = 2, head_dim = 12, head_dim_v = 7, n_blocks = 16, max_blocks = 5;
+    int64_t block_len;
     std::vector<int32_t> blocks = {3, 14, 0, 7, 9, /**/ 1, 2, 15, 4, 5, /**/ 11, 8, 6, 10, 12};
     std::vector<int32_t> lengths = {17, 1, 10};
     std::vector<int32_t> sequence, positions;
     Array k_cache, v_cache, q, sinks;
 
     CachedTokens(DType dtype, std::vector<int32_t> seq, std::vector<int32_t> pos)
-        : sequence(std::move(seq)),
+        : block_len(dtype == DType::Q8_0 ? 16 : 4),
+          sequence(std::move(seq)),
           positions(std::move(pos)),
           k_cache(dtype, {n_blocks, n_head_kv, block_len, head_dim}),
           v_cache(dtype, {n_blocks, n_head_kv, block_len, head_dim_v}),
@@ -113,7 +123,7 @@ void expect_exact(CachedTokens& s, int64_t t, int64_t h, const AttentionParams& 
 const std::vector<int32_t> kSequence = {0, 0, 2, 1, 2, 0}, kPositions = {16, 3, 9, 0, 4, 0};
 
 TEST(Attention, EqualsTheFloat64One) {
-    for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F8_E4M3}) {
+    for (DType dtype : kCacheTypes) {
         for (int32_t window : {0, 1, 5, 100}) {
             for (bool with_sinks : {false, true}) {
                 CachedTokens s(dtype, kSequence, kPositions);
@@ -217,6 +227,64 @@ TEST(CacheAppend, RoundsToNearestEvenAndLeavesTheRestAlone) {
     EXPECT_TRUE(run.status.ok());
     const std::vector<uint16_t> got(cache.as<uint16_t>(), cache.as<uint16_t>() + 8);
     EXPECT_EQ(got, (std::vector<uint16_t>{0xc000, 1, 7, 7, 7, 7, 0x3f80, 0x3f82}));
+}
+
+/// One row of a q8_0 cache and what it holds.
+struct BlockRow {
+    std::vector<RowQ8_0> blocks;
+    std::vector<float> values;
+
+    explicit BlockRow(const std::vector<float>& x) : values(x.size()) {
+        const auto n = static_cast<int64_t>(x.size());
+        // A cache of 16 rows; the row after ours must stay as it is.
+        const auto n_blocks = static_cast<size_t>(ceil_div(n, 32));
+        Array cache(DType::Q8_0, {1, 1, 16, n}), in({1, 1, n}, x), slot({1}, std::vector<int32_t>{3});
+        for (std::byte& b : cache.bytes) b = std::byte{0x77};
+        OpRun run(Op::CacheAppend, {}, {&cache, &in, &slot}, {&cache});
+        EXPECT_TRUE(run.status.ok());
+        const auto* row = cache.as<RowQ8_0>() + 3 * n_blocks;
+        EXPECT_EQ(row[-1].q[31], 0x77);
+        EXPECT_EQ(row[n_blocks].d, 0x7777);
+        blocks.assign(row, row + n_blocks);
+        reference::load_cache_row(DType::Q8_0, reinterpret_cast<const std::byte*>(row), n, values.data());
+    }
+};
+
+TEST(CacheAppend, GivesQ8RowsTheValuesOfQuantizedWeights) {
+    Random random(3);
+    for (int64_t n : {1, 31, 32, 33, 80, 576}) {
+        for (float deviation :
+             {1.0f, 1e-6f, 3e-5f, 1e6f}) {  // also scales that float16 has as subnormals or not at all
+            const auto x = random_floats(random, n, deviation);
+            std::vector<std::byte> stored(static_cast<size_t>(slice_bytes(DType::Q8_0, {1, n})));
+            std::vector<float> weights(x.size());
+            quantize_matrix(DType::Q8_0, x.data(), 1, n, stored);
+            dequantize_rows(DType::Q8_0, stored, 1, n, 0, 1, weights.data());
+            EXPECT_EQ(BlockRow(x).values, weights) << n << " values of about " << deviation;
+        }
+    }
+}
+
+TEST(CacheAppend, RoundsQ8ToNearestAndPadsTheLastBlockWithZeros) {
+    std::vector<float> x(34, 0.0f);
+    x[0] = 127.0f, x[1] = 2.5f, x[2] = -3.5f, x[3] = 0.49f, x[32] = -254.0f, x[33] = 1.0f;
+    const BlockRow row(x);
+    ASSERT_EQ(row.blocks.size(), 2u);
+    EXPECT_EQ(row.blocks[0].d, 0x3c00);  // 1
+    EXPECT_EQ(row.blocks[1].d, 0x4000);  // 2
+    EXPECT_EQ(std::vector<int>(row.blocks[0].q, row.blocks[0].q + 4), (std::vector<int>{127, 2, -4, 0}));
+    EXPECT_EQ(std::vector<int>(row.blocks[1].q, row.blocks[1].q + 3), (std::vector<int>{-127, 0, 0}));
+    EXPECT_TRUE(std::all_of(row.blocks[1].q + 2, row.blocks[1].q + 32, [](int8_t q) { return q == 0; }));
+}
+
+TEST(CacheAppend, MakesQ8BlocksWithoutFiniteValuesNaN) {
+    for (float bad : {NAN, INFINITY, -INFINITY}) {
+        std::vector<float> x(64, 1.0f);
+        x[40] = bad;
+        const BlockRow row(x);
+        for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(row.values[i], 1.0f, 0x1p-11f);
+        for (size_t i = 32; i < 64; ++i) EXPECT_TRUE(std::isnan(row.values[i]));
+    }
 }
 
 TEST(CacheAppend, ReportsSlotsOutsideTheCache) {

@@ -2,17 +2,27 @@
 // Fills the table of one ISA. The last include of every isa/*.cpp.
 
 #include "ggmlx/backend/cpu/kernels/attention.inl.h"
+#include "ggmlx/backend/cpu/kernels/cache_rows.inl.h"
 #include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
+#include "ggmlx/backend/cpu/kernels/peak.inl.h"
 #include "ggmlx/backend/cpu/kernels/quantize.inl.h"
 #include "ggmlx/backend/cpu/kernels/read.inl.h"
 #include "ggmlx/backend/cpu/kernels/rows.inl.h"
 
 namespace ggmlx {
 
+template <class Isa, class Row>
+constexpr void add_cache_type(CpuKernels& k, DType dtype) {
+    k.store_row[static_cast<int>(dtype)] = store_cache_row<Isa, Row>;
+    k.unpack_keys[static_cast<int>(dtype)] = unpack_keys<Isa, Row>;
+    k.unpack_values[static_cast<int>(dtype)] = unpack_values<Isa, Row>;
+}
+
 /// Products with the tiles of types that have an integer dot product.
 template <class Isa>
 constexpr MatmulKernels make_tile_kernels() {
     MatmulKernels k{};
+    k.int8_peak = int8_peak<Isa>;
     k.matmul[static_cast<int>(DType::Q8_0)] = matmul_tiles<Isa, TileQ8_0>;
     k.matmul[static_cast<int>(DType::Q4_0)] = matmul_tiles<Isa, TileQ4_0>;
     k.matmul[static_cast<int>(DType::Q4_1)] = matmul_tiles<Isa, TileQ4_1>;
@@ -50,14 +60,13 @@ constexpr CpuKernels make_kernels(const char* name) {
     k.sigmoid = sigmoid_row<Isa>;
     k.largest = largest_of_row<Isa>;
     k.exp_sum = exp_row<Isa>;
-    k.attention_scores[static_cast<int>(DType::F32)] = attention_scores<Isa, PlainF32<Isa>>;
-    k.attention_scores[static_cast<int>(DType::F16)] = attention_scores<Isa, PlainF16<Isa>>;
-    k.attention_scores[static_cast<int>(DType::BF16)] = attention_scores<Isa, PlainBF16<Isa>>;
-    k.attention_scores[static_cast<int>(DType::F8_E4M3)] = attention_scores<Isa, PlainF8<Isa>>;
-    k.attention_values[static_cast<int>(DType::F32)] = attention_values<Isa, PlainF32<Isa>>;
-    k.attention_values[static_cast<int>(DType::F16)] = attention_values<Isa, PlainF16<Isa>>;
-    k.attention_values[static_cast<int>(DType::BF16)] = attention_values<Isa, PlainBF16<Isa>>;
-    k.attention_values[static_cast<int>(DType::F8_E4M3)] = attention_values<Isa, PlainF8<Isa>>;
+    add_cache_type<Isa, PlainRow<Isa, PlainF32<Isa>>>(k, DType::F32);
+    add_cache_type<Isa, PlainRow<Isa, PlainF16<Isa>>>(k, DType::F16);
+    add_cache_type<Isa, PlainRow<Isa, PlainBF16<Isa>>>(k, DType::BF16);
+    add_cache_type<Isa, PlainRow<Isa, PlainF8<Isa>>>(k, DType::F8_E4M3);
+    add_cache_type<Isa, BlockRow<Isa>>(k, DType::Q8_0);
+    k.attention_scores = attention_scores<Isa>;
+    k.attention_values = attention_values<Isa>;
     return k;
 }
 

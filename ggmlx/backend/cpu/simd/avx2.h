@@ -91,7 +91,53 @@ struct Floats8 {
         __builtin_memcpy(pair[1], &second, sizeof second);
     }
 
+    // --- rows of caches ---
+    static F8 load8_int8(const int8_t* p) {
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    static F8 splat8_f16(uint16_t f16) { return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(f16))); }
+    static void store8_f16(uint16_t* p, F8 a) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+    }
+    static void store8_bf16(uint16_t* p, F8 a) {
+        const __m256i bits = _mm256_castps_si256(a), top = _mm256_srli_epi32(bits, 16);
+        const __m256i odd = _mm256_and_si256(top, _mm256_set1_epi32(1));
+        const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+        const __m256i quiet = _mm256_or_si256(top, _mm256_set1_epi32(0x40));
+        const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+        const __m256i words = _mm256_blendv_epi8(_mm256_srli_epi32(up, 16), quiet, is_nan);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                         _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+    }
+    static void store8_f8(uint8_t* p, F8 a) {
+        const __m256i bits = _mm256_castps_si256(a), size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(size, 20), _mm256_set1_epi32(1));
+        const __m256i up = _mm256_add_epi32(size, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7ffff - (120 << 23))));
+        // Below 2^-6 codes count multiples of 2^-9.
+        const __m256i small = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_castsi256_ps(size), _mm256_set1_ps(0x1p9f)));
+        const auto above = [&](int limit) { return _mm256_cmpgt_epi32(size, _mm256_set1_epi32(limit)); };
+        __m256i code = _mm256_blendv_epi8(small, _mm256_srli_epi32(up, 20), above(0x3c800000 - 1));
+        code = _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7e), above(0x43e00000 - 1));
+        code = _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7f), above(0x7f800000));
+        code = _mm256_or_si256(code, _mm256_and_si256(_mm256_srli_epi32(bits, 24), _mm256_set1_epi32(0x80)));
+        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(code), _mm256_extracti128_si256(code, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, words));
+    }
+    static F8 reduce8(const float (&rows)[8][8]) {
+        __m256 halves[4];  // row i and row i + 4, lanes 0 + 4, 1 + 5, 2 + 6, 3 + 7 of each
+        for (int i = 0; i < 4; ++i) {
+            const __m256 a = _mm256_loadu_ps(rows[i]), b = _mm256_loadu_ps(rows[i + 4]);
+            halves[i] = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+        }
+        const __m256 even = add_pairs(halves[0], halves[1]), odd = add_pairs(halves[2], halves[3]);
+        return _mm256_add_ps(_mm256_shuffle_ps(even, odd, 0x88), _mm256_shuffle_ps(even, odd, 0xdd));
+    }
+
   protected:
+    /// Per half: {a0 + a2, a1 + a3, b0 + b2, b1 + b3}.
+    static F8 add_pairs(F8 a, F8 b) {
+        return _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
+    }
     /// E4M3 codes, no NaNs, in the top byte of each lane. Moved down by four bits under its sign a code has the
     /// exponent and mantissa of a float, short of the difference of the exponents' biases, 120; subnormals come out
     /// right too.
@@ -119,6 +165,11 @@ struct Avx2 : Floats8<Avx2> {
     }
     static Rows load_rows(const float* p) { return load8(p); }
     static void store_rows(float* p, Rows a) { store8(p, a); }
+    static Rows repeat8(const float* p) {
+        Rows a = load8(p);
+        asm("" : "+x"(a));  // used several times: read once, where GCC would read it again for each use
+        return a;
+    }
     static Rows to_rows(Ints a) { return _mm256_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
         return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
@@ -159,6 +210,9 @@ struct Avx2 : Floats8<Avx2> {
         return _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), a, none);
     }
 
+    static Ints add_products(Ints sum, Bytes w, Bytes x) {
+        return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+    }
     /// The sums of products are kept in 16 bits, two per row: one vpmaddubsw adds two products (at most 2·63·127, so it
     /// never saturates), and with the offset taken off first the sum of all stays below 2^15 at its end (15·127·16),
     /// so that wrapping in between is harmless.

@@ -32,6 +32,7 @@ struct Avx512 : Floats8<Avx512> {
     }
     static Rows load_rows(const float* p) { return _mm512_loadu_ps(p); }
     static void store_rows(float* p, Rows a) { _mm512_storeu_ps(p, a); }
+    static Rows repeat8(const float* p) { return _mm512_broadcast_f32x8(_mm256_loadu_ps(p)); }
     static Rows to_rows(Ints a) { return _mm512_cvtepi32_ps(a); }
     static Ints ints_u8(const uint8_t* p) {
         return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -77,6 +78,7 @@ struct Avx512 : Floats8<Avx512> {
         return _mm512_mask_mov_ps(a, any, _mm512_set1_ps(__builtin_nanf("")));
     }
 
+    static Ints add_products(Ints sum, Bytes w, Bytes x) { return _mm512_dpbusd_epi32(sum, w, x); }
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);

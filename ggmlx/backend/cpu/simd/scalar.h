@@ -135,6 +135,29 @@ struct Scalar {
         }
     }
 
+    // --- rows of caches ---
+    /// Eight int8 as floats.
+    static F8 load8_int8(const int8_t* p) {
+        return convert8(p, [](int8_t v) { return static_cast<float>(v); });
+    }
+    static F8 splat8_f16(uint16_t f16) { return splat8(f16_to_f32(f16)); }
+    /// Stores round to nearest even; f8 saturates.
+    static void store8_f16(uint16_t* p, F8 a) {
+        for (int i = 0; i < 8; ++i) p[i] = f32_to_f16(a.v[i]);
+    }
+    static void store8_bf16(uint16_t* p, F8 a) {
+        for (int i = 0; i < 8; ++i) p[i] = f32_to_bf16(a.v[i]);
+    }
+    static void store8_f8(uint8_t* p, F8 a) {
+        for (int i = 0; i < 8; ++i) p[i] = f32_to_f8_e4m3(a.v[i]);
+    }
+    /// Lane i: the lanes of row i added as by reduce().
+    static F8 reduce8(const float (&rows)[8][8]) {
+        F8 sums;
+        for (int i = 0; i < 8; ++i) sums.v[i] = reduce(load8(rows[i]));
+        return sums;
+    }
+
     // --- rows of a tile ---
     static Rows splat_rows(float x) { return splat8(x); }
     static Rows rows_f16(const uint16_t* p) { return load8(p); }
@@ -142,6 +165,8 @@ struct Scalar {
         return convert8(p, [](uint8_t e) { return e8m0_to_f32(e); });
     }
     static void store_rows(float* p, Rows a) { store8(p, a); }
+    /// Eight floats, as often as a vector of rows holds them.
+    static Rows repeat8(const float* p) { return load8(p); }
     static Rows to_rows(Ints a) {
         Rows r;
         for (int i = 0; i < 8; ++i) r.v[i] = static_cast<float>(a.v[i]);
@@ -214,6 +239,13 @@ struct Scalar {
             for (uint8_t mark : marks.v[r])
                 if (mark) a.v[r] = __builtin_nanf("");
         return a;
+    }
+
+    /// sum + the four products w x of each row, of unsigned w below 128 and signed x.
+    static Ints add_products(Ints sum, Bytes w, Bytes x) {
+        for (int r = 0; r < 8; ++r)
+            for (int j = 0; j < 4; ++j) sum.v[r] += w.v[r][j] * static_cast<int8_t>(x.v[r][j]);
+        return sum;
     }
 
     // --- exact integer dot products of one row's 32 weights (w[g]: values 4g .. 4g+3) with 32 activations ---
