@@ -60,6 +60,7 @@ MAY_INCLUDE = build_table()
 # Headers of libraries and compilers that belong to one place: (what, pattern of the header, where it may be included).
 RESERVED = [
     ("OpenMP", r"omp\.h$", r"ggmlx/backend/cpu/threads\.(h|cpp)$"),
+    ("libnuma", r"numa(if)?\.h$", r"ggmlx/backend/cpu/numa\.cpp$"),
     ("a CUDA header", r"(cuda|cublas|curand|cudnn|nvtx3/|nvml|nccl|cub/|thrust/|mma\.h|cooperative_groups|vector_types\.h)",
      r"ggmlx/backend/cuda/"),
     ("an instruction set", r"(\w*intrin|cpuid|arm_neon|arm_sve)\.h$", r"(tests/)?ggmlx/backend/cpu/"),

@@ -34,6 +34,13 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
                 fmt::format("type of cached keys: {} (f16; f32 for f32 models)", ggmlx::kCacheTypeNames));
     args.option("-ctv,--cache-type-v", flags.cache_v, "TYPE", "type of cached values, likewise");
+    args.flag("--mmap", flags.mmap, "read weights in the mapped file (the default without --numa)");
+    args.flag("--no-mmap", flags.no_mmap, "copy weights into memory of their own, in 2 MB pages");
+    args.flag("--mlock", flags.mlock, "keep weights from being paged out");
+    args.choice("--numa", flags.numa, {"off", "interleave", "shard"},
+                "memory of several nodes (sockets): interleave spreads weights and threads over all of them");
+    args.flag("--no-pin", flags.no_pin,
+              "let threads move between cores; otherwise a team that takes all is held there");
 }
 
 llm::EngineOptions engine_options(const EngineFlags& flags) {
@@ -42,6 +49,11 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     options.max_batch = std::min(flags.batch, flags.ubatch);
     options.devices.n_threads = static_cast<int>(flags.n_threads);
     options.devices.isa = flags.isa;
+    options.devices.pin = !flags.no_pin;
+    options.devices.numa = *ggmlx::numa_policy_from_name(flags.numa);
+    if (flags.mmap && flags.no_mmap) throw UsageError("--mmap and --no-mmap contradict each other");
+    if (flags.mmap || flags.no_mmap) options.resident = flags.no_mmap;
+    options.lock_weights = flags.mlock;
     options.cache_k = cache_type("--cache-type-k", flags.cache_k);
     options.cache_v = cache_type("--cache-type-v", flags.cache_v);
     for (const std::string& argument : flags.rules)
@@ -57,6 +69,7 @@ llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, con
 
 void print_engine(const llm::Engine& engine, const Common& common) {
     if (common.quiet) return;
+    note(engine.start_line());
     for (const std::string& text : engine.notes()) note("note: " + text);
     if (!common.verbose) return;
     for (const llm::DeviceUse& d : engine.device_use())

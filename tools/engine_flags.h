@@ -20,14 +20,16 @@ struct EngineFlags {
     std::string isa;
     std::vector<std::string> rules;
     std::string cache_k, cache_v;
+    bool mmap = false, no_mmap = false, mlock = false, no_pin = false;
+    std::string numa = "off";
 };
 void add_engine_flags(Args& args, EngineFlags& flags);
-/// Throws UsageError for an unknown cache type; ggmlx::parse_rules' errors for rules.
+/// Throws UsageError for an unknown cache type and for --mmap with --no-mmap; ggmlx::parse_rules' errors for rules.
 llm::EngineOptions engine_options(const EngineFlags& flags);
 
 /// Loads a model, with a progress line for people.
 llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common);
-/// Notes of the plan on stderr; with -v also what every device holds.
+/// On stderr: one line about processor, threads and memory, notes of the plan; with -v also what every device holds.
 void print_engine(const llm::Engine& engine, const Common& common);
 
 /// Flags that llama.cpp has and that mean nothing here: accepted, so that command lines can be carried over.
@@ -43,13 +45,17 @@ class ForeignFlags {
         bool takes_value;
         bool given = false;
     };
-    std::vector<Flag> flags_{{"--no-warmup", false},       {"--mmap", false},
-                             {"--no-mmap", false},         {"--mlock", false},
-                             {"--swa-full", false},        {"--jinja", false},
-                             {"-nr,--no-repack", false},   {"-cb,--cont-batching", false},
-                             {"-cmoe,--cpu-moe", false},   {"-sm,--split-mode", true},
-                             {"-fa,--flash-attn", true},   {"-ngl,--n-gpu-layers,--gpu-layers", true},
-                             {"-ncmoe,--n-cpu-moe", true}, {"-fit,--fit", true}};
+    std::vector<Flag> flags_{{"--no-warmup", false},
+                             {"--swa-full", false},
+                             {"--jinja", false},
+                             {"-nr,--no-repack", false},
+                             {"-cb,--cont-batching", false},
+                             {"-cmoe,--cpu-moe", false},
+                             {"-sm,--split-mode", true},
+                             {"-fa,--flash-attn", true},
+                             {"-ngl,--n-gpu-layers,--gpu-layers", true},
+                             {"-ncmoe,--n-cpu-moe", true},
+                             {"-fit,--fit", true}};
 };
 
 /// Prints a note to stderr.

@@ -44,10 +44,15 @@ class Backend {
     virtual void download(void* host, const std::byte* device, size_t size_bytes) = 0;
     /// True if kernels can read host memory in place: weights then stay in the mapped file.
     virtual bool reads_host_memory() const = 0;
+    /// True if alloc() puts memory where a mapped file cannot be: on chosen memory nodes. Weights are then better
+    /// copied.
+    virtual bool chooses_nodes() const { return false; }
 
     /// Bytes a second at which the device reads its own memory with all it has, measured now on size_bytes of it: what
     /// no kernel can beat. 0: unknown. Throws out_of_memory. Not while a step runs.
     virtual double read_rate(size_t size_bytes) { return static_cast<void>(size_bytes), 0; }
+    /// The same for given memory that the device can read.
+    virtual double read_rate_of(std::span<const std::byte> memory) { return static_cast<void>(memory), 0; }
 
     /// Runs every segment the source hands out, the calls of a segment one after the other; before asking for the next
     /// one the results of this one are in memory. Called once per step, always from this device's one driving thread,

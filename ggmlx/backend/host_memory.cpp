@@ -1,43 +1,36 @@
 #include "ggmlx/backend/host_memory.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
-#include <limits>
 #include <string>
 
 #include "ggmlx/core/buffer.h"
+#include "ggmlx/core/cgroup.h"
 #include "ggmlx/core/error.h"
 
 namespace ggmlx {
 namespace {
 
-constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
-
-/// A number in a file; kUnlimited when there is none ("max", or no such file).
-uint64_t number_in(const char* path) {
+/// The number of a line "Key:   123 kB" in a file of /proc, in bytes; 0 without such a line.
+uint64_t kib_line(const char* path, std::string_view wanted) {
     std::ifstream file(path);
-    uint64_t value = 0;
-    return file >> value ? value : kUnlimited;
-}
-
-uint64_t left_of(uint64_t limit, uint64_t used) {
-    if (limit == kUnlimited || used == kUnlimited) return kUnlimited;
-    return limit > used ? limit - used : 0;
-}
-
-/// What the memory cgroup (v2, else v1) leaves.
-uint64_t cgroup_free_bytes() {
-    return std::min(left_of(number_in("/sys/fs/cgroup/memory.max"), number_in("/sys/fs/cgroup/memory.current")),
-                    left_of(number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-                            number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes")));
-}
-
-uint64_t available_bytes() {
-    std::ifstream info("/proc/meminfo");
-    std::string key, unit;
-    for (uint64_t kib; info >> key >> kib; std::getline(info, unit))
-        if (key == "MemAvailable:") return kib << 10;
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(wanted)) return std::strtoull(line.c_str() + wanted.size(), nullptr, 10) << 10;
     return 0;
+}
+
+/// Raises this process's own limit on locked memory as far as it may.
+void raise_lock_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
 }  // namespace
@@ -51,6 +44,28 @@ std::shared_ptr<std::byte> alloc_host(std::string_view device, size_t size_bytes
     }
 }
 
-uint64_t free_host_bytes() { return std::min(available_bytes(), cgroup_free_bytes()); }
+uint64_t free_host_bytes() {
+    const uint64_t available = kib_line("/proc/meminfo", "MemAvailable:");
+    return std::min(available, cgroup_free_memory().value_or(available));
+}
+
+std::string lock_memory(const void* begin, size_t size_bytes) {
+    raise_lock_limit();
+    if (size_bytes == 0 || mlock(begin, size_bytes) == 0) return "";
+    const int error = errno;
+    rlimit limit{};
+    if (error != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return std::strerror(error);
+    return fmt::format("the limit is {} KiB; raise it with `ulimit -l unlimited` as root", limit.rlim_cur >> 10);
+}
+
+uint64_t huge_page_bytes() { return kib_line("/proc/self/smaps_rollup", "AnonHugePages:"); }
+
+bool gives_huge_pages(const std::string& sys_root) {
+    std::ifstream file(sys_root + "/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string modes;
+    std::getline(file, modes);
+    return modes.find("[always]") != modes.npos || modes.find("[madvise]") != modes.npos;
+}
 
 }  // namespace ggmlx

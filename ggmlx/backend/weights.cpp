@@ -2,31 +2,11 @@
 
 #include <algorithm>
 
+#include "ggmlx/backend/host_memory.h"
+#include "ggmlx/backend/resident.h"
 #include "ggmlx/core/math.h"
 
 namespace ggmlx {
-namespace {
-
-bool is_stacked(Tensor t) { return t.info().role == Role::Expert && t.kind() == TensorKind::Weight; }
-int64_t expert_count(Tensor t) { return is_stacked(t) ? t.dim(0) : 1; }
-
-/// Bytes of one expert (or of the whole of any other tensor) in stored form.
-int64_t part_bytes(Tensor t) { return storage_bytes(t.dtype(), t.shape()) / std::max<int64_t>(1, expert_count(t)); }
-
-}  // namespace
-
-/// The part of a tensor that lives on one device.
-struct DeviceWeights::Resident {
-    DeviceId device = 0;
-    std::byte* data = nullptr;
-    std::shared_ptr<std::byte> owner;  ///< empty when the bytes are read in place
-    int64_t stride = 0;                ///< bytes between slots
-    int64_t n_slots = 0;
-    std::vector<int32_t> slot_of_expert;  ///< stacked tensors only
-
-    int64_t offset_of(int64_t expert) const { return slot_of_expert[static_cast<size_t>(expert)] * stride; }
-};
-
 DeviceWeights::DeviceWeights(const TensorSet& tensors, Placement placement, std::vector<Backend*> devices)
     : tensors_(&tensors), placement_(std::move(placement)), devices_(std::move(devices)) {
     for (int32_t id = 0; id < tensors.size(); ++id) {
@@ -35,9 +15,7 @@ DeviceWeights::DeviceWeights(const TensorSet& tensors, Placement placement, std:
         std::sort(used.begin(), used.end());
         used.erase(std::unique(used.begin(), used.end()), used.end());
         auto& list = residents_.emplace_back();
-        for (DeviceId device : used)
-            list.push_back(
-                {.device = device, .data = nullptr, .owner = {}, .stride = 0, .n_slots = 0, .slot_of_expert = {}});
+        for (DeviceId device : used) list.push_back({.device = device});
     }
 }
 
@@ -47,29 +25,33 @@ void DeviceWeights::read_in_place(Tensor tensor, Resident& part, std::shared_ptr
                                   int64_t stride) const {
     part.data = bytes.get();
     part.owner = std::move(bytes);
+    part.size_bytes = part_bytes(tensor);
     if (!is_stacked(tensor)) return;
     part.stride = stride;
     part.n_slots = expert_count(tensor);
+    part.size_bytes += (part.n_slots - 1) * stride;
     for (int64_t e = 0; e < part.n_slots; ++e)
         part.slot_of_expert.push_back(placement_[tensor].device_of(e) == part.device ? static_cast<int32_t>(e) : -1);
+}
+
+void DeviceWeights::place_slots(Tensor tensor, Resident& part, int64_t stride) const {
+    part.size_bytes = part_bytes(tensor);
+    if (!is_stacked(tensor)) return;
+    part.stride = stride;
+    for (int64_t e = 0; e < expert_count(tensor); ++e)
+        part.slot_of_expert.push_back(
+            placement_[tensor].device_of(e) == part.device ? static_cast<int32_t>(part.n_slots++) : -1);
+    part.size_bytes += (part.n_slots - 1) * stride;
 }
 
 void DeviceWeights::copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes,
                             int64_t source_stride) const {
     Backend& backend = *devices_[static_cast<size_t>(part.device)];
     const int64_t size = part_bytes(tensor);
-    if (!is_stacked(tensor)) {
-        part.owner = backend.alloc(static_cast<size_t>(size));
-        part.data = part.owner.get();
-        backend.upload(part.data, bytes.data(), static_cast<size_t>(size));
-        return;
-    }
-    part.stride = round_up(size, 64);
-    for (int64_t e = 0; e < expert_count(tensor); ++e)
-        part.slot_of_expert.push_back(
-            placement_[tensor].device_of(e) == part.device ? static_cast<int32_t>(part.n_slots++) : -1);
-    part.owner = backend.alloc(static_cast<size_t>(part.n_slots * part.stride));
+    place_slots(tensor, part, round_up(size, 64));
+    part.owner = backend.alloc(static_cast<size_t>(part.size_bytes));
     part.data = part.owner.get();
+    if (!is_stacked(tensor)) return backend.upload(part.data, bytes.data(), static_cast<size_t>(size));
     for (int64_t e = 0; e < expert_count(tensor); ++e)
         if (part.slot_of_expert[static_cast<size_t>(e)] >= 0)
             backend.upload(part.data + part.offset_of(e), bytes.data() + e * source_stride, static_cast<size_t>(size));
@@ -86,11 +68,13 @@ void DeviceWeights::load_tensor(Tensor tensor, const ModelFile& file, const Stor
     const auto stride = static_cast<int64_t>(stored.expert_stride);
     bool checked = stored.compressed;
     for (Resident& part : residents_[static_cast<size_t>(tensor.info().id)]) {
-        if (devices_[static_cast<size_t>(part.device)]->reads_host_memory()) {
+        if (part.data != nullptr) continue;
+        if (reads_host_memory(part)) {
             // Kernels only read weights. An aliasing pointer keeps an expanded buffer alive; a mapped file is the
             // caller's to keep.
             auto* data = const_cast<std::byte*>(bytes.data());
             read_in_place(tensor, part, std::shared_ptr<std::byte>(expanded, data), stride);
+            part.is_mapped = !stored.compressed;
             continue;
         }
         if (!checked)
@@ -101,8 +85,12 @@ void DeviceWeights::load_tensor(Tensor tensor, const ModelFile& file, const Stor
     }
 }
 
-void DeviceWeights::load(const ModelFile& file, const std::function<void(uint64_t, uint64_t)>& progress) {
-    uint64_t done = 0;
+bool DeviceWeights::reads_host_memory(const Resident& part) const {
+    return devices_[static_cast<size_t>(part.device)]->reads_host_memory();
+}
+
+std::vector<const StoredTensor*> DeviceWeights::stored_tensors(const ModelFile& file) const {
+    std::vector<const StoredTensor*> list(static_cast<size_t>(tensors_->size()), nullptr);
     for (int32_t id = 0; id < tensors_->size(); ++id) {
         const Tensor tensor = (*tensors_)[id];
         if (tensor.kind() != TensorKind::Weight) continue;
@@ -110,10 +98,42 @@ void DeviceWeights::load(const ModelFile& file, const std::function<void(uint64_
         require(stored && stored->dtype == tensor.dtype() && stored->shape == tensor.shape(), ErrorKind::CorruptFile,
                 "{}: no tensor {} of type {} and shape {}", file.path(), tensor.name(), name(tensor.dtype()),
                 tensor.shape().to_string());
-        load_tensor(tensor, file, *stored);
-        done += stored->stored_bytes;
-        if (progress) progress(done, file.size_bytes());
+        list[static_cast<size_t>(id)] = stored;
     }
+    return list;
+}
+
+void DeviceWeights::load(const ModelFile& file, const WeightLoading& how) {
+    const auto stored = stored_tensors(file);
+    if (how.resident) load_resident(file, stored, how.progress);
+    uint64_t done = 0;
+    for (int32_t id = 0; id < tensors_->size(); ++id) {
+        const StoredTensor* tensor = stored[static_cast<size_t>(id)];
+        if (!tensor) continue;
+        load_tensor((*tensors_)[id], file, *tensor);
+        done += tensor->stored_bytes;
+        if (how.progress && !how.resident) how.progress(done, file.size_bytes());
+    }
+    if (how.lock) lock();
+}
+
+void DeviceWeights::lock() {
+    for (const auto& parts : residents_)
+        for (const Resident& part : parts)
+            if (part.data && reads_host_memory(part) && lock_problem_.empty())
+                lock_problem_ = lock_memory(part.data, static_cast<size_t>(part.size_bytes));
+}
+
+HostWeights DeviceWeights::host_weights() const {
+    HostWeights sum;
+    sum.lock_problem = lock_problem_;
+    for (int32_t id = 0; id < tensors_->size(); ++id) {
+        if ((*tensors_)[id].kind() != TensorKind::Weight) continue;
+        for (const Resident& part : residents_[static_cast<size_t>(id)])
+            if (reads_host_memory(part))
+                (part.is_mapped ? sum.mapped_bytes : sum.resident_bytes) += static_cast<uint64_t>(part.size_bytes);
+    }
+    return sum;
 }
 
 void DeviceWeights::load(const Source& source) {

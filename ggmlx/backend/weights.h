@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ggmlx/backend/backend.h"
@@ -12,6 +13,24 @@
 #include "ggmlx/placement/rules.h"
 
 namespace ggmlx {
+
+/// How weights come from a file to devices that read host memory.
+struct WeightLoading {
+    /// Copies them into memory of the device's own (2 MB pages, its NUMA policy) instead of reading the mapped file in
+    /// place. Tensors that are read whole are checked against their checksums.
+    bool resident = false;
+    /// Keeps them from being paged out, and reads a mapped file into memory now.
+    bool lock = false;
+    /// Called now and then from the loading thread: bytes done, bytes in all.
+    std::function<void(uint64_t, uint64_t)> progress{};
+};
+
+/// Where the weights of devices that read host memory came to lie.
+struct HostWeights {
+    uint64_t mapped_bytes = 0;    ///< read in place from the file
+    uint64_t resident_bytes = 0;  ///< in memory of their own
+    std::string lock_problem;     ///< why they could not be locked; empty: they are, or nobody asked
+};
 
 class DeviceWeights {
   public:
@@ -26,9 +45,8 @@ class DeviceWeights {
     DeviceWeights& operator=(const DeviceWeights&) = delete;
 
     /// Puts every weight where it belongs. Compressed tensors are expanded and checked. The file must outlive this
-    /// object. progress(done_bytes, total_bytes) is called now and then from this thread. Throws corrupt_file,
-    /// out_of_memory.
-    void load(const ModelFile& file, const std::function<void(uint64_t, uint64_t)>& progress = {});
+    /// object. Throws corrupt_file, out_of_memory, io.
+    void load(const ModelFile& file, const WeightLoading& how = {});
     /// The same from plain bytes in stored form, experts packed without gaps; the bytes are copied.
     void load(const Source& source);
     /// Allocates the states, zeroed. Call once, after load.
@@ -45,6 +63,7 @@ class DeviceWeights {
     /// Bytes of weights and of states on a device.
     uint64_t weight_bytes(DeviceId device) const;
     uint64_t state_bytes(DeviceId device) const;
+    HostWeights host_weights() const;
 
     /// Exchanges the homes of two experts of every tensor in `group` (gate, up, down and biases of one layer): weights
     /// and tables change, plans stay valid. Not while a step runs. Throws invalid_argument if both live on the same
@@ -57,12 +76,26 @@ class DeviceWeights {
     Placement placement_;
     std::vector<Backend*> devices_;
     std::vector<std::vector<Resident>> residents_;  ///< by tensor id: one per device it lives on
+    std::string lock_problem_;
 
     const Resident& resident(Tensor tensor, DeviceId device) const;
+    bool reads_host_memory(const Resident& part) const;
+    /// The stored form of every weight, by tensor id; null for states.
+    std::vector<const StoredTensor*> stored_tensors(const ModelFile& file) const;
+    /// Fills the parts of a tensor that have no bytes yet.
     void load_tensor(Tensor tensor, const ModelFile& file, const StoredTensor& stored);
+    /// Fills the parts of devices that read host memory, where that takes no detour (weights_resident.cpp).
+    void load_resident(const ModelFile& file, const std::vector<const StoredTensor*>& stored,
+                       const std::function<void(uint64_t, uint64_t)>& progress);
+    struct ResidentPlan;
+    ResidentPlan plan_resident(const std::vector<const StoredTensor*>& stored);
+    void allocate(const ResidentPlan& plan);
+    /// Slots for the experts that live on the part's device, packed, `stride` bytes from each other, and its size.
+    void place_slots(Tensor tensor, Resident& part, int64_t stride) const;
+    void lock();
     /// Slot = expert, at `stride` bytes from each other.
     void read_in_place(Tensor tensor, Resident& part, std::shared_ptr<std::byte> bytes, int64_t stride) const;
-    /// Slots for the experts that live here, packed.
+    /// The experts that live here, packed.
     void copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes, int64_t source_stride) const;
     uint64_t bytes_on(DeviceId device, TensorKind kind) const;
     void check_swap(Tensor tensor, int64_t expert_a, int64_t expert_b) const;

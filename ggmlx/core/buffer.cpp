@@ -31,21 +31,29 @@ void Unmap::operator()(const std::byte* p) const noexcept { munmap(const_cast<st
 
 Buffer::Buffer(size_t size_bytes) : size_(size_bytes) {
     if (size_bytes == 0) return;
-    auto mapped = checked_round_up(size_bytes, size_bytes >= 2 * kHugePage ? kHugePage : 4096);
-    void* p = mapped ? mmap(nullptr, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    const bool huge = size_bytes >= 2 * kHugePage;
+    const auto mapped = checked_round_up(size_bytes, huge ? kHugePage : 4096);
+    // A 2 MB page needs an address that it divides: map one more and give back what sticks out at both ends.
+    const size_t spare = huge ? kHugePage : 0;
+    const auto total = mapped ? checked_add(*mapped, spare) : std::nullopt;
+    void* p = total ? mmap(nullptr, *total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
     require(p != MAP_FAILED, ErrorKind::OutOfMemory, "cannot allocate {} bytes of memory: {}", size_bytes,
-            std::strerror(mapped ? errno : ENOMEM));
-    data_ = {static_cast<std::byte*>(p), Unmap{*mapped}};
-    if (*mapped >= 2 * kHugePage) (void)madvise(p, *mapped, MADV_HUGEPAGE);  // a hint
+            std::strerror(total ? errno : ENOMEM));
+    auto* data = static_cast<std::byte*>(p);
+    if (huge) {
+        const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(p) % kHugePage) % kHugePage;
+        if (before > 0) munmap(data, before);
+        data += before;
+        if (before < spare) munmap(data + *mapped, spare - before);
+        (void)madvise(data, *mapped, MADV_HUGEPAGE);  // a hint
+    }
+    data_ = {data, Unmap{*mapped}};
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    file_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const int fd = file_.fd();
     require(fd >= 0, ErrorKind::Io, "cannot open {}: {}", path, std::strerror(errno));
-    struct Closer {
-        int fd;
-        ~Closer() { ::close(fd); }
-    } closer{fd};
     struct stat st {};
     require(::fstat(fd, &st) == 0, ErrorKind::Io, "cannot read {}: {}", path, std::strerror(errno));
     require(S_ISREG(st.st_mode), ErrorKind::Io, "{} is not a regular file", path);

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "ggmlx/core/descriptor.h"
+
 namespace ggmlx {
 
 /// Gives mapped memory back.
@@ -42,11 +44,14 @@ class MappedFile {
     std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
     uint64_t size() const { return size_; }
     const std::string& path() const { return path_; }
+    /// Of the open file; -1 if there is none.
+    int descriptor() const { return file_.fd(); }
     /// Tells the kernel that the range will be read soon (read-ahead), or not again (its pages may go).
     void will_need(uint64_t offset, uint64_t size_bytes) const noexcept;
     void done_with(uint64_t offset, uint64_t size_bytes) const noexcept;
 
   private:
+    Descriptor file_;
     std::unique_ptr<const std::byte, Unmap> data_;
     size_t size_ = 0;
     std::string path_;

@@ -5,38 +5,20 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <fstream>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "ggmlx/core/cgroup.h"
+
 namespace ggmlx {
-namespace {
-
-/// Whole processors that the cgroup's quota allows (v2, else v1), or a large number when there is none.
-int cgroup_quota_cpus() {
-    auto quota = [](double used, double period) {
-        return used > 0 && period > 0 ? std::max(1, static_cast<int>(used / period)) : 1 << 20;
-    };
-    std::string limit;
-    double period = 0;
-    if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> limit >> period)
-        return limit == "max" ? 1 << 20 : quota(std::atof(limit.c_str()), period);
-    double used = 0;
-    std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    if (v1_quota >> used && v1_period >> period) return quota(used, period);
-    return 1 << 20;
-}
-
-}  // namespace
 
 int usable_cpus() {
     cpu_set_t mask;
     CPU_ZERO(&mask);
     int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask)
                                                                 : static_cast<int>(std::thread::hardware_concurrency());
-    return std::max(1, std::min(allowed, cgroup_quota_cpus()));
+    return std::max(1, std::min(allowed, cgroup_cpu_quota().value_or(allowed)));
 }
 
 void parallel_for(int64_t n, int n_threads, const std::function<void(int64_t)>& body) {

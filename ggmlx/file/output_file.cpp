@@ -83,16 +83,11 @@ OutputFile::OutputFile(const std::string& path, uint64_t needed_bytes) : path_(p
     check_free_space(path, needed_bytes);
     lock_partial();
     owns_partial_ = true;
-    if (::ftruncate(file_.fd, 0) != 0) fail_io("empty");
+    if (::ftruncate(file_.fd(), 0) != 0) fail_io("empty");
 }
 
 OutputFile::~OutputFile() {
     if (owns_partial_) ::unlink(partial_.c_str());
-}
-
-void OutputFile::Descriptor::reset(int other) {
-    if (fd >= 0) ::close(fd);
-    fd = other;
 }
 
 void OutputFile::fail_io(const char* doing) const {
@@ -102,12 +97,12 @@ void OutputFile::fail_io(const char* doing) const {
 void OutputFile::lock_partial() {
     do {
         file_.reset(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-        if (file_.fd < 0) fail_io("create");
-        const bool is_taken = ::flock(file_.fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (file_.fd() < 0) fail_io("create");
+        const bool is_taken = ::flock(file_.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         // Any other failure means a file system without locks: go on without one.
         require(!is_taken, ErrorKind::Io, "cannot write {}: another process is writing {} at this moment", path_,
                 partial_);
-    } while (!is_same_file(file_.fd, partial_));
+    } while (!is_same_file(file_.fd(), partial_));
 }
 
 void OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
@@ -115,7 +110,7 @@ void OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         constexpr size_t kPiece = size_t{1} << 30;  // the kernel takes less than 2 GiB at once
         const size_t n = std::min(bytes.size(), kPiece);
-        const ssize_t written = ::pwrite(file_.fd, bytes.data(), n, static_cast<off_t>(offset));
+        const ssize_t written = ::pwrite(file_.fd(), bytes.data(), n, static_cast<off_t>(offset));
         if (written < 0 && errno == EINTR) continue;
         require(written > 0, ErrorKind::Io, "cannot write {}: {} (at byte {})", partial_,
                 std::strerror(written < 0 ? errno : ENOSPC), offset);
@@ -125,16 +120,15 @@ void OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
 }
 
 void OutputFile::publish() {
-    if (::fsync(file_.fd) != 0) fail_io("write");
+    if (::fsync(file_.fd()) != 0) fail_io("write");
     // Some file systems report a failed write only when a descriptor is closed; ours must stay open to hold the lock.
-    const int copy = ::dup(file_.fd);
+    const int copy = ::dup(file_.fd());
     if (copy < 0 || ::close(copy) != 0) fail_io("write");
     if (::rename(partial_.c_str(), path_.c_str()) != 0) fail_io("rename");
     owns_partial_ = false;
-    file_.reset(-1);
-    Descriptor folder;
-    folder.reset(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const bool synced = folder.fd >= 0 && (::fsync(folder.fd) == 0 || errno == EINVAL);
+    file_.reset();
+    const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool synced = folder.is_open() && (::fsync(folder.fd()) == 0 || errno == EINVAL);
     require(synced, ErrorKind::Io, "{} is complete, but its folder could not be made durable: {}", path_,
             std::strerror(errno));
 }

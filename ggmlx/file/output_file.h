@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "ggmlx/core/descriptor.h"
+
 namespace ggmlx {
 
 /// Owns PATH.partial while it is written. Move and copy are not needed. write_at may be called from several threads.
@@ -27,16 +29,6 @@ class OutputFile {
   private:
     void lock_partial();
     [[noreturn]] void fail_io(const char* doing) const;
-
-    /// Closes what it holds.
-    struct Descriptor {
-        int fd = -1;
-        Descriptor() = default;
-        Descriptor(const Descriptor&) = delete;
-        Descriptor& operator=(const Descriptor&) = delete;
-        ~Descriptor() { reset(-1); }
-        void reset(int other);
-    };
 
     std::string path_, partial_;
     Descriptor file_;

@@ -34,8 +34,9 @@ ModelFile ModelFile::open(const std::string& path) {
             "replaces this file",
             path);
     ModelFile model;
-    model.file_ = MappedFile(path);
-    model.bytes_ = model.file_.bytes();
+    model.file_ = std::make_unique<const MappedFile>(path);
+    model.direct_.emplace(*model.file_);
+    model.bytes_ = model.file_->bytes();
     model.path_ = path;
     model.parse();
     return model;
@@ -103,8 +104,19 @@ void ModelFile::read(const StoredTensor& tensor, std::span<std::byte> dst) const
     } else {
         std::memcpy(dst.data(), stored.data(), stored.size());
     }
-    require(checksum_of_raw(layout, dst) == tensor.checksum, ErrorKind::CorruptFile,
-            "{}: its checksum is wrong: the data was damaged", what);
+    check(tensor, dst);
+}
+
+void ModelFile::check(const StoredTensor& tensor, std::span<const std::byte> raw) const {
+    require(checksum_of_raw(layout_of(tensor), raw) == tensor.checksum, ErrorKind::CorruptFile,
+            "{}: its checksum is wrong: the data was damaged", entry_name(path_, tensor));
+}
+
+void ModelFile::read_direct(uint64_t offset, std::span<std::byte> dst) const {
+    if (direct_)
+        direct_->read(offset, dst);
+    else
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), dst.size(), dst.begin());
 }
 
 Checksum ModelFile::compute_checksum(const StoredTensor& tensor) const {

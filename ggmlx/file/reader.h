@@ -4,12 +4,14 @@
 // Error.
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "ggmlx/core/buffer.h"
+#include "ggmlx/core/direct_reader.h"
 #include "ggmlx/core/tensor.h"
 #include "ggmlx/file/checksum.h"
 
@@ -65,12 +67,18 @@ class ModelFile {
     /// Expands into dst, which has raw_bytes, and verifies the checksum. Throws corrupt_file. For raw tensors: a
     /// checked copy. May be called from several threads at once.
     void read(const StoredTensor& tensor, std::span<std::byte> dst) const;
+    /// Throws corrupt_file if `raw`, the raw bytes of a tensor, do not have its checksum.
+    void check(const StoredTensor& tensor, std::span<const std::byte> raw) const;
+    /// Any bytes of the file, read past the page cache where that is possible (DirectReader), not through the mapping.
+    /// May be called from several threads at once. Throws io.
+    void read_direct(uint64_t offset, std::span<std::byte> dst) const;
     /// The checksum of a tensor as its bytes are in the file now; compare with tensor.checksum. Throws corrupt_file if
     /// they cannot be expanded.
     Checksum compute_checksum(const StoredTensor& tensor) const;
 
   private:
-    MappedFile file_;
+    std::unique_ptr<const MappedFile> file_;  ///< none for bytes in memory
+    std::optional<DirectReader> direct_;      ///< of that file
     std::span<const std::byte> bytes_;
     std::string path_;
     uint32_t version_ = 0;

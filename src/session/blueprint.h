@@ -31,6 +31,9 @@ struct EngineOptions {
     std::optional<ggmlx::DType> cache_k, cache_v;
     /// Named values of the graph to keep, see Engine::dumped().
     std::vector<std::string> dumps;
+    /// Weights in memory of their own instead of in the mapped file. Default: only where a NUMA policy spreads memory.
+    std::optional<bool> resident;
+    bool lock_weights = false;  ///< keep weights from being paged out
     /// Called now and then while weights are loaded: bytes done, bytes in all.
     std::function<void(uint64_t, uint64_t)> progress;
 };

@@ -11,6 +11,8 @@ std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& o
     ggmlx::CpuOptions cpu;
     cpu.n_threads = options.n_threads;
     cpu.isa = options.isa;
+    cpu.pin = options.pin;
+    cpu.numa = options.numa;
     std::vector<std::unique_ptr<ggmlx::Backend>> devices;
     devices.push_back(ggmlx::make_cpu_backend(cpu));
     devices.push_back(ggmlx::make_reference_backend("ref0"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ggmlx/backend/backend.h"
+#include "ggmlx/backend/cpu/numa.h"
 #include "ggmlx/placement/rules.h"
 #include "src/kv/cache.h"
 
@@ -13,7 +14,9 @@ namespace llm {
 
 struct DeviceOptions {
     int n_threads = 0;  ///< of the cpu; 0: one per usable physical core
-    std::string isa;    ///< of the cpu: "scalar", "avx2" …; empty: the best, or what GGMLX_ISA says
+    std::string isa{};  ///< of the cpu: "scalar", "avx2" …; empty: the best, or what GGMLX_ISA says
+    bool pin = true;    ///< threads of the cpu stay on their cores
+    ggmlx::NumaPolicy numa = ggmlx::NumaPolicy::Off;
 };
 
 /// "cpu", then "ref0" and "ref1", which run the reference implementations in memory of their own: slow, meant for tests

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ggmlx/backend/host_memory.h"
 #include "ggmlx/core/error.h"
 #include "src/session/random_weights.h"
 #include "src/session/session.h"
@@ -22,6 +23,17 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<ggmlx::Backe
     std::vector<std::string> names;
     for (const auto& d : devices) names.push_back(d->name());
     return names;
+}
+
+/// Where weights lie and in what pages, for people.
+std::string describe_memory(const ggmlx::HostWeights& weights, bool spread) {
+    if (weights.mapped_bytes > weights.resident_bytes)
+        return spread ? "mapped from the file, not spread" : "mapped from the file";
+    constexpr uint64_t kWorthAPage = uint64_t{4} << 20;
+    if (weights.resident_bytes < kWorthAPage) return "in memory of their own";
+    if (!ggmlx::gives_huge_pages()) return "in 4 KB pages: this system gives no others";
+    const uint64_t huge = std::min(ggmlx::huge_page_bytes(), weights.resident_bytes);
+    return fmt::format("in memory of their own, {} % in 2 MB pages", 100 * huge / weights.resident_bytes);
 }
 
 /// The inputs of a step that every architecture reads.
@@ -60,12 +72,16 @@ Engine::Engine(const Model& model, const EngineOptions& options)
     for (const auto& d : devices_) backends.push_back(d.get());
     weights_ = std::make_unique<ggmlx::DeviceWeights>(blueprint_.tensors(), blueprint_.placement(), backends);
     if (model.has_file())
-        weights_->load(model.file(), options.progress);
+        weights_->load(model.file(), {.resident = options.resident.value_or(devices_.front()->chooses_nodes()),
+                                      .lock = options.lock_weights,
+                                      .progress = options.progress});
     else
         weights_->load(random_weights());
     weights_->allocate_states();
     executor_ = std::make_unique<ggmlx::Executor>(*weights_);
     notes_ = program(blueprint_.largest()).plan().notes;
+    if (const std::string problem = weights_->host_weights().lock_problem; !problem.empty())
+        notes_.push_back("--mlock: the weights can be paged out: " + problem);
 }
 
 Engine::~Engine() = default;
@@ -201,10 +217,25 @@ const DumpedTensor& Engine::dumped(std::string_view name) const {
     return it->second;
 }
 
+std::string Engine::start_line() const {
+    return fmt::format("{}: {}; weights {}", devices_.front()->name(), devices_.front()->description(),
+                       describe_memory(weights_->host_weights(), devices_.front()->chooses_nodes()));
+}
+
 double Engine::read_rate() const {
     constexpr uint64_t kMost = uint64_t{2} << 30;
     ggmlx::Backend& device = *devices_.front();
     return device.read_rate(static_cast<size_t>(std::min(kMost, device.free_bytes() / 4)));
+}
+
+double Engine::mapped_read_rate() const {
+    constexpr uint64_t kFewest = uint64_t{256} << 20, kMost = uint64_t{1} << 30;  // beyond any cache
+    if (weights_->host_weights().mapped_bytes < kFewest) return 0;
+    const ggmlx::ModelFile& file = model_.file();
+    const std::byte* begin = file.stored_bytes(file.tensors().front()).data();
+    const auto last = file.stored_bytes(file.tensors().back());
+    const auto size = static_cast<uint64_t>(last.data() + last.size() - begin);
+    return devices_.front()->read_rate_of({begin, static_cast<size_t>(std::min(kMost, size))});
 }
 
 uint64_t Engine::workspace_bytes() const {

@@ -80,8 +80,11 @@ class Engine {
     uint64_t workspace_bytes() const;
     /// Backend::read_rate of the device where everything goes that no rule moves, over memory larger than its caches.
     double read_rate() const;
-    /// One line about that device.
-    std::string device_description() const { return devices_.front()->description(); }
+    /// The same rate over weights in the mapped file; 0 if there are none, or too few to tell.
+    double mapped_read_rate() const;
+    /// One line about that device and its memory: "cpu: AMD EPYC, avx2, 2 threads (2 physical cores, pinned), numa off
+    /// (one node); weights mapped from the file".
+    std::string start_line() const;
 
   private:
     friend class Session;

@@ -17,11 +17,15 @@ class Program : public testing::Test {
     TempFolder folder_;
     const std::string stories_ = make_model(folder_, "stories260k");
 
+    /// What a program said after the line about processor and memory, which it prints once the model is loaded.
+    static std::string after_start_line(const std::string& err) {
+        return err.rfind("cpu: ", 0) == 0 ? err.substr(err.find('\n') + 1) : err;
+    }
     /// A run that must fail: exit code and a piece of the message.
     void expect_error(const std::vector<std::string>& arguments, int code, const std::string& piece) {
         const auto r = run_program(arguments);
         EXPECT_EQ(r.exit_code, code) << r.err;
-        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
         EXPECT_NE(r.err.find(piece), std::string::npos) << r.err;
         EXPECT_EQ(r.out, "");
     }
@@ -369,14 +373,38 @@ TEST_F(Program, RefusesIdsThatAreNoTokens) {
         std::ofstream(ids) << text;
         const auto r = run_program({"eval", stories_, "--ids", ids});
         EXPECT_EQ(r.exit_code, 1) << text;
-        EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
     }
 }
 
 TEST_F(Program, WarnsOfFlagsWithoutEffect) {
-    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-mmap"});
+    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-warmup"});
     EXPECT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_NE(r.err.find("without effect in this version: --no-mmap, -ngl"), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -ngl"), std::string::npos) << r.err;
+}
+
+TEST_F(Program, MemoryOptionsChangeNoToken) {
+    const auto run = [this](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = {"run", stories_, "-p", "Once upon a time", "-n", "12", "--temp", "0"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_program(arguments);
+    };
+    const auto plain = run({});
+    EXPECT_NE(plain.err.find("weights mapped from the file"), std::string::npos) << plain.err;
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--no-mmap"}, {"--mmap", "--mlock"}, {"--no-pin"}, {"--numa", "interleave"}}) {
+        const auto r = run(more);
+        EXPECT_EQ(r.exit_code, 0) << r.err;
+        EXPECT_EQ(r.out, plain.out) << more[0];
+        EXPECT_EQ(r.err.find("cpu: "), 0u) << r.err;
+        EXPECT_NE(r.err.find("numa "), std::string::npos) << r.err;
+    }
+    EXPECT_NE(run({"--no-mmap"}).err.find("weights in memory of their own"), std::string::npos);
+    EXPECT_EQ(run({"--mmap", "--no-mmap"}).exit_code, 2);
+    const auto shard = run({"--numa", "shard"});
+    EXPECT_EQ(shard.exit_code, 1);
+    EXPECT_NE(shard.err.find("use --numa interleave"), std::string::npos) << shard.err;
+    EXPECT_EQ(run({"--numa", "distribute"}).exit_code, 2);
 }
 
 }  // namespace

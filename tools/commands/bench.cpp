@@ -158,6 +158,17 @@ int bench_kernels(const BenchFlags& flags, const std::string& format) {
     return 0;
 }
 
+/// A hint where the mapped file is what makes this machine slow, and only there.
+void note_slow_mapping(const llm::Engine& engine, double read_rate) {
+    constexpr double kWorthSaying = 0.9;
+    const double mapped = engine.mapped_read_rate();
+    if (mapped > 0 && mapped < kWorthSaying * read_rate)
+        note(
+            fmt::format("note: weights in the mapped file are read at {:.1f} GB/s only; --no-mmap copies them into "
+                        "memory of their own",
+                        mapped / 1e9));
+}
+
 }  // namespace
 
 int run_bench(std::span<const std::string> arguments) {
@@ -173,7 +184,6 @@ int run_bench(std::span<const std::string> arguments) {
         for (const llm::BenchCase& c : cases) options.n_ctx = std::max(options.n_ctx, c.depth + c.n_tokens());
     llm::Engine engine = load_engine(model, options, flags.common);
     print_engine(engine, flags.common);
-    if (!flags.common.quiet) note(engine.device_description());
     const double read_rate = engine.read_rate();
     if (!flags.common.quiet) note(fmt::format("memory read at {:.1f} GB/s", read_rate / 1e9));
     fmt::print("{}", bench_head(format));
@@ -183,6 +193,7 @@ int run_bench(std::span<const std::string> arguments) {
         std::fflush(stdout);
     }
     fmt::print("{}", bench_foot(format));
+    if (!flags.common.quiet) note_slow_mapping(engine, read_rate);
     return 0;
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "ggmlx/backend/cpu/dispatch.h"
+#include "ggmlx/backend/cpu/numa.h"
 #include "ggmlx/backend/cpu/self_check.h"
 #include "ggmlx/backend/cpu/table.h"
 #include "ggmlx/backend/cpu/topology.h"
@@ -15,23 +17,40 @@
 namespace ggmlx {
 namespace {
 
-ThreadChoice thread_choice(int wanted) {
-    require(wanted >= 0, ErrorKind::InvalidArgument, "cpu: {} threads make no sense; 0 chooses by itself", wanted);
-    if (wanted > 0) return {wanted, "as asked"};
-    return choose_threads("", allowed_cpus(), usable_cpus());
+/// OMP_PROC_BIND and GOMP_CPU_AFFINITY are orders to OpenMP, which then pins the same threads.
+bool openmp_pins() {
+    const char* bind = std::getenv("OMP_PROC_BIND");
+    return (bind && std::string_view(bind) != "false" && std::string_view(bind) != "FALSE") ||
+           std::getenv("GOMP_CPU_AFFINITY");
+}
+
+ThreadChoice thread_choice(const CpuOptions& options, const NumaPlan& numa) {
+    require(options.n_threads >= 0, ErrorKind::InvalidArgument, "cpu: {} threads make no sense; 0 chooses by itself",
+            options.n_threads);
+    return choose_threads("", allowed_cpus(), usable_cpus(),
+                          {.n_threads = options.n_threads,
+                           .n_reserved = options.n_reserved,
+                           .pin = options.pin && !openmp_pins(),
+                           .spread = numa.policy != NumaPolicy::Off});
 }
 
 class CpuBackend final : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
-        : kernels_(choose_kernels(options.isa)), threads_(thread_choice(options.n_threads)), team_(threads_.n_threads) {
+        : kernels_(choose_kernels(options.isa)),
+          numa_(plan_numa(options.numa, "", allowed_cpus(), can_bind_memory())),
+          threads_(thread_choice(options, numa_)),
+          pins_(threads_.cpus),
+          team_(threads_.n_threads) {
         check_kernels(kernels_);
     }
 
     const std::string& name() const override { return name_; }
     std::string description() const override {
-        return fmt::format("{}, {}, {} thread{} ({})", processor_name(), kernels_.name, threads_.n_threads,
-                           threads_.n_threads == 1 ? "" : "s", threads_.reason);
+        return fmt::format("{}, {}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
+                           threads_.n_threads, threads_.n_threads == 1 ? "" : "s", threads_.reason,
+                           threads_.cpus.empty() ? "" : ", pinned", ggmlx::name(numa_.policy), numa_.reason,
+                           refused_memory_ ? ", but the system refused" : "");
     }
     uint64_t free_bytes() const override { return free_host_bytes(); }
 
@@ -40,42 +59,84 @@ class CpuBackend final : public Backend {
         return cpu::row(node.op).scratch_bytes(node, threads_.n_threads);
     }
 
-    std::shared_ptr<std::byte> alloc(size_t size_bytes) override { return alloc_host(name_, size_bytes); }
+    std::shared_ptr<std::byte> alloc(size_t size_bytes) override {
+        auto memory = alloc_host(name_, size_bytes);
+        if (numa_.policy == NumaPolicy::Interleave && !interleave_memory(memory.get(), size_bytes, numa_.nodes))
+            refused_memory_ = true;
+        return memory;
+    }
     void upload(std::byte* device, const void* host, size_t size_bytes) override {
-        std::memcpy(device, host, size_bytes);
+        constexpr size_t kWorthATeam = size_t{4} << 20;
+        const auto* from = static_cast<const std::byte*>(host);
+        const size_t by_team = size_bytes < kWorthATeam ? 0 : size_bytes / kLine * kLine;
+        if (by_team > 0) {
+            const AffinityKept kept;
+            run_team([&](Member& team) {  // fresh memory comes to lie near those who write it first
+                share_lines(by_team, team,
+                            [&](size_t begin, size_t n) { std::memcpy(device + begin, from + begin, n); });
+            });
+        }
+        if (by_team < size_bytes) std::memcpy(device + by_team, from + by_team, size_bytes - by_team);
     }
     void download(void* host, const std::byte* device, size_t size_bytes) override {
         std::memcpy(host, device, size_bytes);
     }
     bool reads_host_memory() const override { return true; }
+    bool chooses_nodes() const override { return numa_.policy != NumaPolicy::Off; }
 
     double read_rate(size_t size_bytes) override {
-        constexpr int64_t kLine = 64, kGrain = 4096;  // 256 KiB at a time
+        const auto memory = alloc(size_bytes);
+        const AffinityKept kept;
+        run_team([&](Member& team) {  // written first by those who will read it
+            share_lines(size_bytes, team, [&](size_t begin, size_t n) { std::memset(memory.get() + begin, 1, n); });
+        });
+        return read_rate_of({memory.get(), size_bytes});
+    }
+
+    double read_rate_of(std::span<const std::byte> memory) override {
         constexpr int kRepetitions = 5;
-        const int64_t n_lines = static_cast<int64_t>(size_bytes) / kLine / kGrain * kGrain;
-        const auto memory = alloc(static_cast<size_t>(n_lines * kLine));
-        std::memset(memory.get(), 1, static_cast<size_t>(n_lines * kLine));
+        const AffinityKept kept;
         std::atomic<uint64_t> sink{0};
         double best = 0;
         for (int i = 0; i < kRepetitions; ++i) {
             const auto start = std::chrono::steady_clock::now();
-            team_.run([&](Member& team) {
-                team.share(n_lines, kGrain, [&](int64_t begin, int64_t end) {
-                    sink += kernels_.read_lines(memory.get() + begin * kLine, end - begin);
+            run_team([&](Member& team) {
+                share_lines(memory.size(), team, [&](size_t begin, size_t n) {
+                    sink += kernels_.read_lines(memory.data() + begin, static_cast<int64_t>(n) / kLine);
                 });
             });
             const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-            best = std::max(best, static_cast<double>(n_lines * kLine) / seconds.count());
+            best = std::max(best, static_cast<double>(memory.size()) / seconds.count());
         }
         return best;
     }
 
     void run(SegmentSource& source) override {
         calls_ = {};
-        team_.run([&](Member& team) { run_segments(source, team); });
+        run_team([&](Member& team) { run_segments(source, team); });
     }
 
   private:
+    static constexpr int64_t kLine = 64;
+
+    /// team_.run with every thread on its processor.
+    template <class Body>
+    void run_team(Body body) {
+        team_.run([&](Member& team) {
+            pins_.enter(team.index());
+            body(team);
+        });
+    }
+
+    /// Calls f(begin, n) for the whole lines of size_bytes bytes, 256 KiB at a time.
+    template <class F>
+    static void share_lines(size_t size_bytes, Member& team, F f) {
+        constexpr int64_t kGrain = 4096;
+        team.share(static_cast<int64_t>(size_bytes) / kLine, kGrain, [&](int64_t begin, int64_t end) {
+            f(static_cast<size_t>(begin * kLine), static_cast<size_t>((end - begin) * kLine));
+        });
+    }
+
     /// One thread's way through a step. Thread 0 asks for segments; all go through their rounds.
     void run_segments(SegmentSource& source, Member& team) noexcept {
         for (;;) {
@@ -129,8 +190,11 @@ class CpuBackend final : public Backend {
 
     const std::string name_ = "cpu";
     const CpuKernels& kernels_;
+    const NumaPlan numa_;
     const ThreadChoice threads_;
+    const Pins pins_;
     Team team_;
+    bool refused_memory_ = false;     ///< the system would not spread an allocation
     std::span<OpCall* const> calls_;  ///< of the segment that runs now; written by thread 0 alone, before a barrier
 };
 

@@ -5,16 +5,20 @@
 #include <string>
 
 #include "ggmlx/backend/backend.h"
+#include "ggmlx/backend/cpu/numa.h"
 
 namespace ggmlx {
 
 struct CpuOptions {
-    int n_threads = 0;  ///< 0: one per physical core, within the affinity mask and the cgroup quota
-    std::string isa;    ///< "avx512", "avx2", "scalar"; empty: what GGMLX_ISA names, else the best there is
+    int n_threads = 0;   ///< 0: one per physical core, within the affinity mask and the cgroup quota
+    std::string isa{};   ///< "avx512", "avx2", "scalar"; empty: what GGMLX_ISA names, else the best there is
+    int n_reserved = 0;  ///< cores to leave free when n_threads is 0: one for the thread that serves a GPU
+    bool pin = true;     ///< hold threads on their cores where that is safe (topology.h), unless OpenMP is told to
+    NumaPolicy numa = NumaPolicy::Off;
 };
 
 /// Throws invalid_argument for a negative number of threads, unsupported for an ISA this machine lacks (the message
-/// lists those it has) or whose kernels fail their check.
+/// lists those it has) or whose kernels fail their check, and for NumaPolicy::Shard.
 std::unique_ptr<Backend> make_cpu_backend(CpuOptions options = {});
 
 }  // namespace ggmlx

@@ -68,6 +68,19 @@ TEST(CpuBackend, DescribesItself) {
     EXPECT_TRUE(cpu->reads_host_memory());
 }
 
+TEST(CpuBackend, UploadsAnySize) {
+    const auto cpu = make_cpu_backend({.n_threads = 2});
+    for (size_t size : {size_t{1}, size_t{5000}, (size_t{4} << 20) - 1, (size_t{9} << 20) + 33}) {
+        std::vector<std::byte> from(size), back(size);
+        for (size_t i = 0; i < size; ++i) from[i] = static_cast<std::byte>(i * 7 + i / 256);
+        const auto memory = cpu->alloc(size + 1);
+        cpu->upload(memory.get(), from.data(), size);
+        cpu->download(back.data(), memory.get(), size);
+        EXPECT_EQ(back, from);
+        EXPECT_EQ(memory.get()[size], std::byte{0}) << "wrote behind the end";
+    }
+}
+
 TEST(CpuBackend, RefusesANegativeNumberOfThreads) {
     EXPECT_NE(error_of({.n_threads = -1, .isa = ""}).find("-1"), std::string::npos);
 }

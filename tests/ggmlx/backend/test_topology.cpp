@@ -1,36 +1,21 @@
-// The default number of threads, on faked /sys trees.
+// The default number of threads and their processors, on faked /sys trees.
 
 #include "ggmlx/backend/cpu/topology.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <numeric>
+#include <thread>
+
+#include "tests/ggmlx/fake_root.h"
 
 namespace ggmlx {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// A /sys tree in a temporary folder.
-class FakeSys : public testing::Test {
+class FakeSys : public FakeRoot {
   protected:
-    fs::path root = fs::path(testing::TempDir()) /
-                    (std::string("sys_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-
-    void SetUp() override { fs::remove_all(root); }
-    void TearDown() override { fs::remove_all(root); }
-
-    void write(const std::string& path, const std::string& text) const {
-        fs::create_directories((root / path).parent_path());
-        std::ofstream(root / path) << text << "\n";
-    }
-    void siblings(int cpu, const std::string& list, const std::string& file = "core_cpus_list") const {
-        write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + file, list);
-    }
-    ThreadChoice choose(const std::vector<int>& allowed, int usable) const {
-        return choose_threads(root.string(), allowed, usable);
+    ThreadChoice choose(const std::vector<int>& allowed, int usable, const ThreadWish& wish = {}) const {
+        return choose_threads(root(), allowed, usable, wish);
     }
 };
 
@@ -77,6 +62,81 @@ TEST_F(FakeSys, TheAffinityMaskIsALimit) {
 TEST_F(FakeSys, WithoutInformationEveryProcessorIsACore) {
     EXPECT_EQ(choose(first_cpus(6), 6).n_threads, 6);
     EXPECT_EQ(choose({}, 1).n_threads, 1);
+}
+
+TEST_F(FakeSys, ATeamThatTakesAllCoresIsPinnedToThem) {
+    for (int cpu = 0; cpu < 8; ++cpu) siblings(cpu, std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4));
+    EXPECT_EQ(choose(first_cpus(8), 8).cpus, first_cpus(4));
+    EXPECT_EQ(choose({2, 5, 6, 7}, 4).cpus, (std::vector<int>{2, 5, 7}));
+    EXPECT_EQ(choose(first_cpus(8), 8, {.n_threads = 4}).cpus, first_cpus(4));
+}
+
+TEST_F(FakeSys, WhoDoesNotTakeAllCoresIsNotPinned) {
+    for (int cpu = 0; cpu < 8; ++cpu) siblings(cpu, std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4));
+    EXPECT_TRUE(choose(first_cpus(8), 8, {.n_threads = 2}).cpus.empty()) << "another program may pin to the same";
+    EXPECT_TRUE(choose(first_cpus(8), 8, {.n_threads = 5}).cpus.empty()) << "more threads than cores";
+    EXPECT_TRUE(choose(first_cpus(8), 3).cpus.empty()) << "a quota is handed out on any processor";
+    EXPECT_TRUE(choose(first_cpus(8), 8, {.pin = false}).cpus.empty());
+}
+
+TEST_F(FakeSys, AReservedCoreIsLeftFree) {
+    const ThreadChoice choice = choose(first_cpus(8), 8, {.n_reserved = 1});
+    EXPECT_EQ(choice.n_threads, 7);
+    EXPECT_EQ(choice.cpus, first_cpus(7));
+    EXPECT_EQ(choice.reason, "8 physical cores, one left to the GPU");
+    EXPECT_EQ(choose(first_cpus(1), 1, {.n_reserved = 1}).n_threads, 1);
+    EXPECT_EQ(choose(first_cpus(8), 4, {.n_reserved = 1}).n_threads, 3);
+    EXPECT_EQ(choose(first_cpus(8), 8, {.n_threads = 8, .n_reserved = 1}).n_threads, 8) << "a number asked for holds";
+}
+
+TEST_F(FakeSys, SpreadThreadsComeFromAllNodesInTurn) {
+    node(0, "0-3", 1024);
+    node(1, "4-7", 1024);
+    node(2, "", 1024);
+    EXPECT_EQ(choose(first_cpus(8), 8, {.n_threads = 3, .spread = true}).cpus, (std::vector<int>{0, 4, 1}));
+    EXPECT_EQ(choose(first_cpus(9), 9, {.spread = true}).cpus, (std::vector<int>{0, 4, 1, 5, 2, 6, 3, 7, 8}));
+    EXPECT_EQ(choose({0, 1, 2, 7}, 4, {.spread = true}).cpus, (std::vector<int>{0, 7, 1, 2}));
+    EXPECT_TRUE(choose(first_cpus(8), 8, {.n_threads = 9, .spread = true}).cpus.empty());
+}
+
+TEST_F(FakeSys, NodesMayLackProcessorsOrMemory) {
+    EXPECT_TRUE(memory_nodes(root()).empty());
+    node(10, "", 64);
+    node(0, "0-1", 128);
+    node(2, "2,3", 0);
+    write("sys/devices/system/node/node_x/cpulist", "5");
+    write("sys/devices/system/node/possible", "0-10");
+    EXPECT_EQ(
+        memory_nodes(root()),
+        (std::vector<MemoryNode>{{0, {0, 1}, uint64_t{128} << 20}, {2, {2, 3}, 0}, {10, {}, uint64_t{64} << 20}}));
+}
+
+TEST(Pinning, HoldsAThreadAndLetsItGo) {
+    std::thread([] {
+        const std::vector<int> all = allowed_cpus();
+        const Pins pinned({all.back()}), unpinned({});
+        pinned.enter(0);
+        EXPECT_EQ(allowed_cpus(), std::vector<int>{all.back()});
+        unpinned.enter(0);
+        EXPECT_EQ(allowed_cpus(), all);
+        {
+            const AffinityKept kept;
+            pinned.enter(0);
+            pinned.enter(1);  // beyond the list: as without pins
+            EXPECT_EQ(allowed_cpus(), all);
+            pinned.enter(0);
+        }
+        EXPECT_EQ(allowed_cpus(), all);
+    }).join();
+}
+
+TEST(Pinning, OfAProcessorThatDoesNotExistChangesNothing) {
+    std::thread([] {
+        const std::vector<int> all = allowed_cpus();
+        EXPECT_FALSE(pin_this_thread(-1));
+        EXPECT_FALSE(pin_this_thread(1 << 20));
+        EXPECT_EQ(allowed_cpus(), all);
+    }).join();
 }
 
 TEST(CpuList, IsReadAsTheKernelWritesIt) {

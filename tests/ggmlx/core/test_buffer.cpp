@@ -26,6 +26,12 @@ TEST(Buffer, IsZeroedAndAligned) {
     EXPECT_EQ(Buffer(0).size(), 0u);
 }
 
+TEST(Buffer, LargeOnesBeginWhereAHugePageCan) {
+    std::vector<Buffer> buffers;
+    for (size_t size : {size_t{4} << 20, (size_t{7} << 20) + 1, size_t{12} << 20})
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.emplace_back(size).data()) % (size_t{2} << 20), 0u) << size;
+}
+
 TEST(Buffer, SizesBeyondMemoryAreAnErrorThatNamesThem) {
     for (size_t size : {SIZE_MAX, SIZE_MAX - 4096, size_t{1} << 62}) {
         try {

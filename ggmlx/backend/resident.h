@@ -1,0 +1,34 @@
+#pragma once
+// The inside of DeviceWeights: a tensor's bytes on one device.
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "ggmlx/backend/weights.h"
+
+namespace ggmlx {
+
+/// The part of a tensor that lives on one device.
+struct DeviceWeights::Resident {
+    DeviceId device = 0;
+    std::byte* data = nullptr;
+    std::shared_ptr<std::byte> owner{};  ///< empty when the bytes are read in place
+    int64_t size_bytes = 0;
+    bool is_mapped = false;  ///< read in place from the file
+    int64_t stride = 0;      ///< bytes between slots
+    int64_t n_slots = 0;
+    std::vector<int32_t> slot_of_expert{};  ///< stacked tensors only
+
+    int64_t offset_of(int64_t expert) const { return slot_of_expert[static_cast<size_t>(expert)] * stride; }
+};
+
+inline bool is_stacked(Tensor t) { return t.info().role == Role::Expert && t.kind() == TensorKind::Weight; }
+inline int64_t expert_count(Tensor t) { return is_stacked(t) ? t.dim(0) : 1; }
+
+/// Bytes of one expert (or of the whole of any other tensor) in stored form.
+inline int64_t part_bytes(Tensor t) {
+    return storage_bytes(t.dtype(), t.shape()) / std::max<int64_t>(1, expert_count(t));
+}
+
+}  // namespace ggmlx

@@ -1,0 +1,137 @@
+// Weights in memory of their own: planned first (one region per device, so that thousands of small tensors share 2 MB
+// pages), then read by several threads at once, then checked.
+
+#include <atomic>
+#include <thread>
+
+#include "ggmlx/backend/resident.h"
+#include "ggmlx/core/parallel.h"
+
+namespace ggmlx {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{16} << 20;
+constexpr int kFewestReaders = 8;  // a drive wants several requests at a time, however few processors there are
+
+/// Bytes on their way from the file into memory.
+struct Piece {
+    uint64_t offset = 0;  ///< in the file
+    std::span<std::byte> to;
+};
+
+void add_pieces(std::vector<Piece>& pieces, uint64_t offset, std::span<std::byte> to) {
+    for (; to.size() > kPieceBytes; offset += kPieceBytes, to = to.subspan(kPieceBytes))
+        pieces.push_back({offset, to.first(kPieceBytes)});
+    pieces.push_back({offset, to});
+}
+
+/// The next place from `cursor` on that a direct read from `offset` can fill.
+uint64_t congruent_place(uint64_t cursor, uint64_t offset) {
+    constexpr uint64_t kUnit = DirectReader::kAlignment;
+    return cursor + (offset % kUnit + kUnit - cursor % kUnit) % kUnit;
+}
+
+/// Counts bytes from several threads, tells them from one.
+class SharedProgress {
+  public:
+    SharedProgress(const std::function<void(uint64_t, uint64_t)>& tell, uint64_t total) : tell_(tell), total_(total) {}
+    void add(uint64_t size_bytes) {
+        const uint64_t done = done_ += size_bytes;
+        if (tell_ && std::this_thread::get_id() == teller_) tell_(done, total_);
+    }
+
+  private:
+    const std::function<void(uint64_t, uint64_t)>& tell_;
+    const uint64_t total_;
+    const std::thread::id teller_ = std::this_thread::get_id();
+    std::atomic<uint64_t> done_{0};
+};
+
+}  // namespace
+
+struct DeviceWeights::ResidentPlan {
+    struct Entry {
+        Tensor tensor;
+        Resident* part;
+        const StoredTensor* stored;
+        uint64_t at;    ///< in the region of the part's device
+        bool is_whole;  ///< all of the tensor is in this part
+    };
+    std::vector<Entry> entries;
+    std::vector<uint64_t> region_bytes;  ///< by device
+
+    uint64_t total_bytes() const {
+        uint64_t total = 0;
+        for (const Entry& e : entries) total += static_cast<uint64_t>(e.part->size_bytes);
+        return total;
+    }
+};
+
+DeviceWeights::ResidentPlan DeviceWeights::plan_resident(const std::vector<const StoredTensor*>& stored) {
+    ResidentPlan plan;
+    plan.region_bytes.resize(devices_.size(), 0);
+    for (size_t id = 0; id < stored.size(); ++id) {
+        if (!stored[id]) continue;
+        const bool is_whole = residents_[id].size() == 1;
+        if (stored[id]->compressed && !is_whole) continue;  // load_tensor expands it once for all devices
+        const Tensor tensor = (*tensors_)[static_cast<int32_t>(id)];
+        for (Resident& part : residents_[id]) {
+            if (!reads_host_memory(part)) continue;
+            place_slots(tensor, part, static_cast<int64_t>(stored[id]->expert_stride));
+            uint64_t& end = plan.region_bytes[static_cast<size_t>(part.device)];
+            const uint64_t at = congruent_place(end, stored[id]->compressed ? 0 : stored[id]->offset);
+            end = at + static_cast<uint64_t>(part.size_bytes);
+            plan.entries.push_back({tensor, &part, stored[id], at, is_whole});
+        }
+    }
+    return plan;
+}
+
+void DeviceWeights::allocate(const ResidentPlan& plan) {
+    std::vector<std::shared_ptr<std::byte>> regions(devices_.size());
+    for (size_t d = 0; d < devices_.size(); ++d)
+        if (plan.region_bytes[d] > 0) regions[d] = devices_[d]->alloc(plan.region_bytes[d]);
+    for (const ResidentPlan::Entry& entry : plan.entries) {
+        const auto& region = regions[static_cast<size_t>(entry.part->device)];
+        entry.part->data = region.get() + entry.at;
+        entry.part->owner = std::shared_ptr<std::byte>(region, entry.part->data);
+    }
+}
+
+void DeviceWeights::load_resident(const ModelFile& file, const std::vector<const StoredTensor*>& stored,
+                                  const std::function<void(uint64_t, uint64_t)>& progress) {
+    const ResidentPlan plan = plan_resident(stored);
+    allocate(plan);
+    std::vector<Piece> pieces;
+    for (const ResidentPlan::Entry& e : plan.entries) {
+        if (e.stored->compressed) continue;
+        if (e.is_whole) {
+            add_pieces(pieces, e.stored->offset, {e.part->data, e.stored->raw_bytes});
+            continue;
+        }
+        for (int64_t expert = 0; expert < expert_count(e.tensor); ++expert)
+            if (e.part->slot_of_expert[static_cast<size_t>(expert)] >= 0)
+                add_pieces(pieces, e.stored->offset + static_cast<uint64_t>(expert) * e.stored->expert_stride,
+                           {e.part->data + e.part->offset_of(expert), static_cast<size_t>(part_bytes(e.tensor))});
+    }
+    SharedProgress done(progress, plan.total_bytes());
+    parallel_for(static_cast<int64_t>(pieces.size()), std::max(kFewestReaders, usable_cpus()), [&](int64_t i) {
+        const Piece& piece = pieces[static_cast<size_t>(i)];
+        file.read_direct(piece.offset, piece.to);
+        done.add(piece.to.size());
+    });
+    parallel_for(static_cast<int64_t>(plan.entries.size()), 0, [&](int64_t i) {
+        const ResidentPlan::Entry& e = plan.entries[static_cast<size_t>(i)];
+        if (!e.is_whole) return;
+        const std::span<std::byte> bytes(e.part->data, e.stored->raw_bytes);
+        if (e.stored->compressed) {
+            file.read(*e.stored, bytes);
+            done.add(bytes.size());
+        } else {
+            file.check(*e.stored, bytes);
+        }
+    });
+    if (progress) progress(plan.total_bytes(), plan.total_bytes());
+}
+
+}  // namespace ggmlx

@@ -1,0 +1,161 @@
+// What a NUMA policy comes to: on faked trees for every kind of machine, and on the nodes of this one if it has several
+// (scripts/check-numa boots one that has).
+
+#include "ggmlx/backend/cpu/numa.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "ggmlx/backend/cpu/cpu_backend.h"
+#include "ggmlx/backend/cpu/threads.h"
+#include "ggmlx/core/buffer.h"
+#include "ggmlx/core/error.h"
+#include "ggmlx/core/parallel.h"
+#include "tests/ggmlx/fake_root.h"
+
+namespace ggmlx {
+namespace {
+
+const std::vector<int> kEight = {0, 1, 2, 3, 4, 5, 6, 7};
+
+class Numa : public FakeRoot {
+  protected:
+    NumaPlan plan(NumaPolicy policy = NumaPolicy::Interleave, const std::vector<int>& allowed = kEight) const {
+        return plan_numa(policy, root(), allowed, true);
+    }
+    void two_nodes() const {
+        node(0, "0-3", 1024);
+        node(1, "4-7", 1024);
+    }
+};
+
+TEST_F(Numa, AMachineWithoutNodesOrWithOneHasNothingToSpread) {
+    EXPECT_EQ(plan().policy, NumaPolicy::Off);
+    node(0, "0-7", 1024);
+    EXPECT_EQ(plan().policy, NumaPolicy::Off);
+    EXPECT_EQ(plan().reason, "one node");
+}
+
+TEST_F(Numa, TwoNodesShareTheMemory) {
+    if (!has_libnuma()) GTEST_SKIP() << "this build has no libnuma";
+    two_nodes();
+    EXPECT_EQ(plan().policy, NumaPolicy::Interleave);
+    EXPECT_EQ(plan().nodes, (std::vector<int>{0, 1}));
+    EXPECT_EQ(plan().reason, "over 2 nodes");
+}
+
+TEST_F(Numa, OffOnTwoNodesSaysWhatWouldHelp) {
+    two_nodes();
+    EXPECT_EQ(plan(NumaPolicy::Off).policy, NumaPolicy::Off);
+    EXPECT_EQ(plan(NumaPolicy::Off).reason, "2 nodes; --numa interleave would use all of them");
+}
+
+TEST_F(Numa, NodesWithoutMemoryOrProcessorsTakeNoPart) {
+    if (!has_libnuma()) GTEST_SKIP() << "this build has no libnuma";
+    two_nodes();
+    node(2, "", 65536);  // a card's memory
+    node(3, "8-11", 0);  // a socket without modules
+    EXPECT_EQ(plan(NumaPolicy::Interleave, {0, 4, 8}).nodes, (std::vector<int>{0, 1}));
+    EXPECT_EQ(plan(NumaPolicy::Interleave, {4, 5}).policy, NumaPolicy::Off) << "the mask leaves one node";
+}
+
+TEST_F(Numa, ACpusetMayLeaveOneNode) {
+    two_nodes();
+    write("proc/self/status", "Name:\tx\nMems_allowed_list:\t1");
+    EXPECT_EQ(plan().policy, NumaPolicy::Off);
+    EXPECT_EQ(plan().reason, "one node");
+}
+
+TEST_F(Numa, WhatCannotBeHadIsSaid) {
+    two_nodes();
+    const NumaPlan refused = plan_numa(NumaPolicy::Interleave, root(), kEight, false);
+    EXPECT_EQ(refused.policy, NumaPolicy::Off);
+    EXPECT_NE(refused.reason.find("2 nodes, but this"), std::string::npos) << refused.reason;
+    try {
+        plan(NumaPolicy::Shard);
+        FAIL();
+    } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+        EXPECT_NE(std::string(e.what()).find("--numa interleave"), std::string::npos) << e.what();
+    }
+}
+
+TEST_F(Numa, PoliciesHaveOneSpelling) {
+    for (NumaPolicy policy : {NumaPolicy::Off, NumaPolicy::Interleave, NumaPolicy::Shard})
+        EXPECT_EQ(numa_policy_from_name(name(policy)), policy);
+    EXPECT_EQ(numa_policy_from_name("distribute"), std::nullopt);
+}
+
+/// Tests on the real nodes of a machine that has several.
+class RealNodes : public testing::Test {
+  protected:
+    static constexpr size_t kBytes = size_t{32} << 20, kStep = size_t{2} << 20;
+    NumaPlan plan_ = plan_numa(NumaPolicy::Interleave, "", allowed_cpus(), can_bind_memory());
+
+    void SetUp() override {
+        if (plan_.policy == NumaPolicy::Off) GTEST_SKIP() << "memory cannot be spread here: " << plan_.reason;
+    }
+    /// Bytes by node.
+    static std::map<int, size_t> homes(const std::byte* data, size_t size) {
+        std::map<int, size_t> bytes;
+        for (size_t at = 0; at < size; at += 4096) bytes[node_of_page(data + at)] += 4096;
+        return bytes;
+    }
+};
+
+TEST_F(RealNodes, InterleavedMemoryLiesEvenlyOnAllNodes) {
+    Buffer buffer(kBytes);
+    ASSERT_TRUE(interleave_memory(buffer.data(), buffer.size(), plan_.nodes));
+    std::memset(buffer.data(), 1, buffer.size());
+    const auto bytes = homes(buffer.data(), buffer.size());
+    EXPECT_EQ(bytes.size(), plan_.nodes.size());
+    for (const auto& [node, size] : bytes) EXPECT_LE(size, kBytes / plan_.nodes.size() + kStep) << "node " << node;
+}
+
+TEST_F(RealNodes, BoundMemoryLiesOnItsNode) {
+    for (int node : plan_.nodes) {
+        Buffer buffer(kBytes);
+        ASSERT_TRUE(bind_memory(buffer.data(), buffer.size(), node));
+        std::memset(buffer.data(), 1, buffer.size());
+        EXPECT_EQ(homes(buffer.data(), buffer.size()), (std::map<int, size_t>{{node, kBytes}}));
+    }
+}
+
+TEST_F(RealNodes, TheCpuAllocatesAsItsPolicySays) {
+    CpuOptions options;
+    options.numa = NumaPolicy::Interleave;
+    const auto cpu = make_cpu_backend(options);
+    const auto memory = cpu->alloc(kBytes);
+    std::memset(memory.get(), 1, kBytes);
+    EXPECT_EQ(homes(memory.get(), kBytes).size(), plan_.nodes.size());
+    EXPECT_NE(cpu->description().find("numa interleave (over "), std::string::npos) << cpu->description();
+}
+
+TEST_F(RealNodes, ThreadsAreOnAllNodes) {
+    const ThreadChoice choice = choose_threads("", allowed_cpus(), usable_cpus(),
+                                               {.n_threads = static_cast<int>(plan_.nodes.size()), .spread = true});
+    ASSERT_EQ(choice.cpus.size(), plan_.nodes.size());
+    const auto nodes = memory_nodes("");
+    const auto node_of_cpu = [&](int cpu) {
+        for (const MemoryNode& node : nodes)
+            if (std::find(node.cpus.begin(), node.cpus.end(), cpu) != node.cpus.end()) return node.id;
+        return -1;
+    };
+    const Pins pins(choice.cpus);
+    const AffinityKept kept;
+    Team team(choice.n_threads);
+    std::vector<int> seen(choice.cpus.size());
+    team.run([&](Member& member) {
+        pins.enter(member.index());
+        seen[static_cast<size_t>(member.index())] = node_of_cpu(sched_getcpu());
+    });
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, plan_.nodes);
+}
+
+}  // namespace
+}  // namespace ggmlx
