@@ -17,8 +17,9 @@ Tensor binary(Graph& g, Op op, Tensor a, Tensor b) {
 
 /// The shape of rows of n values in the place of x's rows.
 Shape with_row_length(const Shape& x, int64_t n) {
-    std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
-    dims.back() = n;
+    std::vector<int64_t> dims;
+    for (int i = 0; i + 1 < x.rank(); ++i) dims.push_back(x[i]);
+    dims.push_back(n);
     return Shape(dims);
 }
 
