@@ -297,6 +297,19 @@ TEST_F(Program, BenchMeasuresModelsAndShapes) {
     EXPECT_EQ(shape.exit_code, 0) << shape.err;
     EXPECT_EQ(std::count(shape.out.begin(), shape.out.end(), '\n'), 3) << shape.out;
 
+    const auto kernels =
+        json::parse(run_program({"bench", "--kernels", "--type", "q8_0", "-p", "1,8", "-t", "2", "--json", "-q"}));
+    ASSERT_GE(kernels.size(), 4u);  // two numbers of columns, at least scalar and one more
+    EXPECT_EQ(kernels.size() % 2, 0u);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        EXPECT_EQ(kernels[i]["columns"], i % 2 ? 8 : 1);
+        EXPECT_GT(kernels[i]["gbps"].get<double>(), 0);
+        EXPECT_NEAR(kernels[i]["gops"].get<double>() / kernels[i]["gbps"].get<double>(),
+                    kernels[i]["columns"].get<double>() * 2 * 512 / 544, 1e-6);  // 544 bytes hold 512 weights
+    }
+    EXPECT_EQ(kernels.back()["isa"], "scalar");
+    expect_error({"bench", "--kernels", "-p", "0"}, 2, "-p 0");
+    expect_error({"bench", "--kernels", "--isa", "vax"}, 1, "vax");
     expect_error({"bench"}, 2, "--shape");
     expect_error({"bench", stories_, "-p", "8,x"}, 2, "8,x");
     expect_error({"bench", stories_, "-pg", "8"}, 2, "512,128");

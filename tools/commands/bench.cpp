@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ggmlx/core/error.h"
+#include "tools/bench/kernel_rows.h"
 #include "tools/bench/rows.h"
 #include "tools/commands/commands.h"
 #include "tools/engine_flags.h"
@@ -19,9 +21,10 @@ namespace cli {
 namespace {
 
 struct BenchFlags {
-    std::string model, shape, type = "q4_0", format = "md";
+    std::string model, shape, type, format = "md";
     std::vector<std::string> prompt, gen, both, depth;
     int64_t n_layers = 0, repetitions = 5;
+    bool kernels = false;
     EngineFlags engine;
     ForeignFlags foreign;
     Common common;
@@ -34,12 +37,16 @@ bool parse_bench(std::span<const std::string> arguments, BenchFlags& flags) {
               "reads and what the memory allows at the rate measured in the same run.",
               "  ggmlx bench model.ggmx\n"
               "  ggmlx bench model.ggmx -p 512,2048 -n 128 -d 0,8192\n"
-              "  ggmlx bench --shape config.json --type mxfp4 --layers 4\n");
+              "  ggmlx bench --shape config.json --type mxfp4 --layers 4\n"
+              "  ggmlx bench --kernels --type mxfp4 -p 1,512\n");
     args.positional("MODEL", flags.model, "the model, a .ggmx file");
     args.option("-m,--model", flags.model, "MODEL", "the same");
     args.option("--shape", flags.shape, "config.json", "a model of this shape with random weights, without a file");
-    args.option("--type", flags.type, "TYPE", "type of a shape's matrices (q4_0)");
+    args.option("--type", flags.type, "TYPE", "type of a shape's matrices (q4_0); with --kernels that type alone");
     args.option("--layers", flags.n_layers, {0, 100000}, "only the first N layers of a shape; 0: all (the default)");
+    args.flag("--kernels", flags.kernels,
+              "the CPU's products by themselves, for every instruction set (or --isa) and type, with 1, 4, 16 and 512 "
+              "columns (or -p): GB/s of weights and GOP/s beside a plain read and int8 products in registers");
     args.option("-p,--n-prompt", flags.prompt, "N,…", "prompts of so many tokens (512)");
     args.option("-n,--n-gen", flags.gen, "N,…", "generations of so many tokens (128)");
     args.option("-pg,--prompt-gen", flags.both, "PP,TG", "a prompt and a generation timed together; repeatable");
@@ -102,12 +109,53 @@ std::string cut_layers(const std::string& text, int64_t n_layers) {
     return json.dump();
 }
 
+ggmlx::DType type_of(const BenchFlags& flags) {
+    const auto type = ggmlx::dtype_from_name(flags.type.empty() ? "q4_0" : flags.type);
+    if (!type) throw UsageError(fmt::format("--type: \"{}\" is none of {}", flags.type, ggmlx::all_dtype_names()));
+    return *type;
+}
+
 llm::Model model_of(const BenchFlags& flags) {
     if (flags.shape.empty() == flags.model.empty()) throw UsageError("give a model, or a config.json with --shape");
     if (flags.shape.empty()) return llm::Model(open_model(flags.model));
-    const auto type = ggmlx::dtype_from_name(flags.type);
-    if (!type) throw UsageError(fmt::format("--type: \"{}\" is none of {}", flags.type, ggmlx::all_dtype_names()));
-    return llm::Model(llm::ModelConfig::from_json(cut_layers(read_text(flags.shape), flags.n_layers)), *type);
+    return llm::Model(llm::ModelConfig::from_json(cut_layers(read_text(flags.shape), flags.n_layers)), type_of(flags));
+}
+
+std::vector<ggmlx::DType> kernel_types(const BenchFlags& flags) {
+    using ggmlx::DType;
+    if (!flags.type.empty()) return {type_of(flags)};
+    return {DType::MXFP4, DType::Q4_0,  DType::Q4_1, DType::Q4_K, DType::Q6_K,
+            DType::Q8_0,  DType::MXFP8, DType::BF16, DType::F16,  DType::F32};
+}
+
+int bench_kernels(const BenchFlags& flags, const std::string& format) {
+    std::vector<int64_t> columns = {1, 4, 16, 512};
+    if (!flags.prompt.empty()) columns = numbers_of("-p", flags.prompt, 0);
+    if (std::count(columns.begin(), columns.end(), 0)) throw UsageError("-p 0: a product needs columns");
+    const llm::DeviceOptions devices = engine_options(flags.engine).devices;
+    ggmlx::CpuOptions options;
+    options.n_threads = devices.n_threads;
+    options.isa = devices.isa;
+    const std::vector<std::string> isas =
+        options.isa.empty() ? ggmlx::supported_isas() : std::vector<std::string>{options.isa};
+    fmt::print("{}", kernel_head(format));
+    bool first = true;
+    for (const std::string& isa : isas) {
+        options.isa = isa;
+        ggmlx::KernelRates rates(options);
+        KernelRow row{rates.isa(), {}, rates.read_rate(), rates.int8_rate()};
+        if (!flags.common.quiet)
+            note(fmt::format("{}: memory read at {:.1f} GB/s, int8 in registers at {:.0f} GOP/s", rates.description(),
+                             row.read_rate / 1e9, row.int8_rate / 1e9));
+        for (const ggmlx::DType type : kernel_types(flags))
+            for (const int64_t n : columns) {
+                row.rate = rates.rate(type, n);
+                fmt::print("{}", kernel_row(format, row, std::exchange(first, false)));
+                std::fflush(stdout);
+            }
+    }
+    fmt::print("{}", bench_foot(format));
+    return 0;
 }
 
 }  // namespace
@@ -117,6 +165,7 @@ int run_bench(std::span<const std::string> arguments) {
     if (!parse_bench(arguments, flags)) return 0;
     if (const auto warning = flags.foreign.warning(); !warning.empty()) note(warning);
     const std::string format = flags.common.json ? "json" : flags.format;
+    if (flags.kernels) return bench_kernels(flags, format);
     const auto cases = cases_of(flags);
     const llm::Model model = model_of(flags);
     llm::EngineOptions options = engine_options(flags.engine);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ggmlx/backend/cpu/dispatch.h"
+#include "ggmlx/backend/cpu/self_check.h"
 #include "ggmlx/backend/cpu/table.h"
 #include "ggmlx/backend/cpu/topology.h"
 #include "ggmlx/backend/host_memory.h"
@@ -25,7 +26,9 @@ class CpuBackend final : public Backend {
     explicit CpuBackend(const CpuOptions& options)
         : kernels_(choose_kernels(options.isa)),
           threads_(thread_choice(options.n_threads)),
-          team_(threads_.n_threads) {}
+          team_(threads_.n_threads) {
+        check_kernels(kernels_);
+    }
 
     const std::string& name() const override { return name_; }
     std::string description() const override {

@@ -14,7 +14,7 @@ struct CpuOptions {
 };
 
 /// Throws invalid_argument for a negative number of threads, unsupported for an ISA this machine lacks (the message
-/// lists those it has).
+/// lists those it has) or whose kernels fail their check.
 std::unique_ptr<Backend> make_cpu_backend(CpuOptions options = {});
 
 }  // namespace ggmlx

@@ -64,6 +64,7 @@ Features detect() {
 CpuKernels with_products(const CpuKernels& base, const char* name, const MatmulKernels& newer) {
     CpuKernels kernels = base;
     kernels.name = name;
+    kernels.int8_peak = newer.int8_peak;
     for (size_t i = 0; i < kDTypeCount; ++i) {
         if (newer.matmul[i]) kernels.matmul[i] = newer.matmul[i];
         if (newer.matmul_groups[i]) kernels.matmul_groups[i] = newer.matmul_groups[i];

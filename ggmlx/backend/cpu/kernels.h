@@ -126,6 +126,8 @@ struct MatmulKernels {
     /// type's tiles; sums: [tile_end - tile_begin]. For types with an integer dot product.
     void (*matmul_groups[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
                                        int64_t tile_end, PanelBlock* panels, PanelSums* sums) noexcept;
+    /// Multiplies int8 values in registers, n_rounds times a few; returns the number of multiply-adds.
+    int64_t (*int8_peak)(int64_t n_rounds) noexcept;
 };
 
 /// One instruction set's kernels.

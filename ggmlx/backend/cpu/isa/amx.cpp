@@ -22,6 +22,7 @@ constexpr MatmulKernels make_amx_kernels() {
     k.matmul_groups[static_cast<int>(DType::Q4_K)] = matmul_groups_amx<Amx, TileQ4_K>;
     k.matmul_groups[static_cast<int>(DType::Q6_K)] = matmul_groups_amx<Amx, TileQ6_K>;
     k.matmul_groups[static_cast<int>(DType::MXFP4)] = matmul_groups_amx<Amx, TileMXFP4>;
+    k.int8_peak = int8_peak_amx<Amx>;
     return k;
 }
 

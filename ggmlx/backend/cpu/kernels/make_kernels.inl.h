@@ -4,6 +4,7 @@
 #include "ggmlx/backend/cpu/kernels/attention.inl.h"
 #include "ggmlx/backend/cpu/kernels/cache_rows.inl.h"
 #include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
+#include "ggmlx/backend/cpu/kernels/peak.inl.h"
 #include "ggmlx/backend/cpu/kernels/quantize.inl.h"
 #include "ggmlx/backend/cpu/kernels/read.inl.h"
 #include "ggmlx/backend/cpu/kernels/rows.inl.h"
@@ -21,6 +22,7 @@ constexpr void add_cache_type(CpuKernels& k, DType dtype) {
 template <class Isa>
 constexpr MatmulKernels make_tile_kernels() {
     MatmulKernels k{};
+    k.int8_peak = int8_peak<Isa>;
     k.matmul[static_cast<int>(DType::Q8_0)] = matmul_tiles<Isa, TileQ8_0>;
     k.matmul[static_cast<int>(DType::Q4_0)] = matmul_tiles<Isa, TileQ4_0>;
     k.matmul[static_cast<int>(DType::Q4_1)] = matmul_tiles<Isa, TileQ4_1>;

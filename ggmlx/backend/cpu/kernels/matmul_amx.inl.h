@@ -71,6 +71,7 @@ void amx_partial(const Tile* tiles, const PanelBlock* panel, int64_t n_blocks, i
         const auto scale = Isa::load_rows(panel[b].scale);
         unroll<kGroupColumns>([&](auto c) __attribute__((always_inline)) {
             const ActivationBlock& column = x[b * kGroupColumns + c.value];
+            Isa::prefetch(&column + kGroupColumns);
             const auto x_scale = Isa::splat_rows(column.scale);
             const auto product = Isa::to_rows(
                 block.column(c.value, tiles[b / Math::kSubBlocks], static_cast<int>(b % Math::kSubBlocks)));
@@ -82,6 +83,28 @@ void amx_partial(const Tile* tiles, const PanelBlock* panel, int64_t n_blocks, i
         });
     }
     unroll<kGroupColumns>([&](auto c) __attribute__((always_inline)) { Isa::store_rows(sums[c.value], sum[c.value]); });
+}
+
+/// As int8_peak(), with whole tiles.
+template <class Isa>
+int64_t int8_peak_amx(int64_t n_rounds) noexcept {
+    alignas(64) static constexpr uint8_t kBytes[1024] = {1, 2, 3};
+    static constexpr AmxShapes kWhole{.row_bytes = {64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16}};
+    _tile_loadconfig(&kWhole);
+    _tile_loadd(4, kBytes, 64);
+    _tile_loadd(5, kBytes, 64);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t round = 0; round < n_rounds; ++round) {
+        _tile_dpbssd(0, 4, 5);
+        _tile_dpbssd(1, 4, 5);
+        _tile_dpbssd(2, 4, 5);
+        _tile_dpbssd(3, 4, 5);
+    }
+    _tile_release();
+    return n_rounds * 4 * 16 * 16 * 64;
 }
 
 template <class Isa, class Tile>

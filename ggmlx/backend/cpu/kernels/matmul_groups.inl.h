@@ -37,6 +37,7 @@ void add_partial(const Tile* tiles, const PanelBlock* panel, int64_t n_blocks, i
         const int sub = static_cast<int>(b % Math::kSubBlocks);
         unroll<N>([&](auto c) __attribute__((always_inline)) {
             const ActivationBlock& block = x[b * kGroupColumns + c.value];
+            Isa::prefetch(&block + kGroupColumns);  // the next partial sum's: too far apart for the processor to guess
             const auto x_scale = Isa::splat_rows(block.scale);
             const auto product = Isa::to_rows(Math::dot(tile, sub, row, w, block));
             sum[c.value] = Isa::fma(product, Isa::mul(scale, x_scale), sum[c.value]);

@@ -210,6 +210,9 @@ struct Avx2 : Floats8<Avx2> {
         return _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), a, none);
     }
 
+    static Ints add_products(Ints sum, Bytes w, Bytes x) {
+        return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+    }
     /// The sums of products are kept in 16 bits, two per row: one vpmaddubsw adds two products (at most 2·63·127, so it
     /// never saturates), and with the offset taken off first the sum of all stays below 2^15 at its end (15·127·16),
     /// so that wrapping in between is harmless.

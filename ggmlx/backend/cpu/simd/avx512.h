@@ -78,6 +78,7 @@ struct Avx512 : Floats8<Avx512> {
         return _mm512_mask_mov_ps(a, any, _mm512_set1_ps(__builtin_nanf("")));
     }
 
+    static Ints add_products(Ints sum, Bytes w, Bytes x) { return _mm512_dpbusd_epi32(sum, w, x); }
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);

@@ -8,6 +8,7 @@ namespace ggmlx {
 struct AvxVnni : Avx2 {
     /// Unsigned times signed: w + 128.
     static Bytes signed_bytes(Bytes w) { return _mm256_xor_si256(w, _mm256_set1_epi8(static_cast<char>(0x80))); }
+    static Ints add_products(Ints sum, Bytes w, Bytes x) { return _mm256_dpbusd_avx_epi32(sum, w, x); }
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);

@@ -241,6 +241,13 @@ struct Scalar {
         return a;
     }
 
+    /// sum + the four products w x of each row, of unsigned w below 128 and signed x.
+    static Ints add_products(Ints sum, Bytes w, Bytes x) {
+        for (int r = 0; r < 8; ++r)
+            for (int j = 0; j < 4; ++j) sum.v[r] += w.v[r][j] * static_cast<int8_t>(x.v[r][j]);
+        return sum;
+    }
+
     // --- exact integer dot products of one row's 32 weights (w[g]: values 4g .. 4g+3) with 32 activations ---
     /// Σ (w - offset) q for unsigned w; |w - offset| <= 15.
     template <int offset>
