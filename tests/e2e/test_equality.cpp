@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Types, WeightTypes,
 
 class CacheTypes : public testing::TestWithParam<ggmlx::DType> {};
 
-TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
+TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaInChunksAndOnTheReference) {
     const TempFolder folder;
     const auto model = llm::Model::open(make_model(folder, "fixtures/qwen3", "f32"));
     const auto prompt = reference_ids("fixtures/qwen3", "p150.ids");
@@ -164,10 +164,12 @@ TEST_P(CacheTypes, GiveTheSameBitsOnEveryIsaAndOnTheReference) {
     options.rules = {rule(".*=ref0")};
     const auto expected = prompt_logits(model, options, prompt, 2);
     options.rules.clear();
-    for (const std::string& isa : isas()) {
-        options.devices = {2, isa};
-        EXPECT_TRUE(same_bits(prompt_logits(model, options, prompt, 2), expected)) << isa;
-    }
+    for (const std::string& isa : isas())
+        for (int64_t max_batch : {1, 13, 512}) {
+            options.devices = {2, isa};
+            options.max_batch = max_batch;
+            EXPECT_TRUE(same_bits(prompt_logits(model, options, prompt, 2), expected)) << isa << " " << max_batch;
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, CacheTypes,

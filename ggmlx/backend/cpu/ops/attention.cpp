@@ -78,15 +78,17 @@ struct Memory {
         rows_each = piece_floats(std::max(s.head_dim, kValuePiece));
         queries_each = s.unit_queries();
         rows = scratch.take<float>(n_threads * rows_each);
-        queries = scratch.take<AttentionQuery>(n_threads * queries_each);
+        query_stride = round_up(queries_each, 4);
+        queries = scratch.take<AttentionQuery>(n_threads * query_stride);
         const int64_t n_units_at_once = s.cut_finely(n_threads) ? s.n_units() : n_threads;
         scores = scratch.take<float>(n_units_at_once * queries_each * s.stride);
         denominators = scratch.take<float>(n_units_at_once * queries_each);
     }
     Scratch scratch;
     int64_t rows_each, queries_each;
+    int64_t query_stride;     ///< whole cache lines, because threads write their queries all the time
     float* rows;              ///< [n_threads][rows_each]
-    AttentionQuery* queries;  ///< [n_threads][queries_each]
+    AttentionQuery* queries;  ///< [n_threads][query_stride]
     float* scores;            ///< [a unit, or a thread][queries_each][stride]
     float* denominators;      ///< the same without stride
 };
@@ -110,7 +112,7 @@ struct Attention : Sizes {
           sinks(c.in.size() > 6 ? c.in[6].as<const float>() : nullptr),
           kernels(w.kernels),
           rows(m.rows + w.team.index() * m.rows_each),
-          queries(m.queries + w.team.index() * m.queries_each) {}
+          queries(m.queries + w.team.index() * m.query_stride) {}
 
     Visible find_visible(int64_t t) const;
     Visible find_range(int64_t t) const;
@@ -397,26 +399,6 @@ size_t attention_scratch(const Node& node, int n_threads) {
     const Sizes sizes = sizes_of(params, node.inputs[0].shape(), node.inputs[1].shape(), node.inputs[2].shape(),
                                  node.inputs[3].shape(), n_threads);
     return Memory(nullptr, sizes, n_threads).scratch.used_bytes();
-}
-
-void cache_append_light(const OpCall& call, Worker& worker) noexcept {
-    const TensorView &cache = call.out[0], &x = call.in[1];
-    const int32_t* slots = call.in[2].as<const int32_t>();
-    const int64_t n_head = x.shape[1], n = x.shape[2], block_len = cache.shape[2];
-    const int64_t row_bytes = cache_row_bytes(cache.dtype, n);
-    const auto store_row = worker.kernels.store_row[static_cast<size_t>(cache.dtype)];
-    worker.team.share(x.shape[0] * n_head, std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1)),
-                      [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) {
-                              const int64_t slot = slots[i / n_head], head = i % n_head;
-                              if (slot < 0 || slot >= cache.shape[0] * block_len) {
-                                  if (slot != -1 && head == 0) call.status->report(Fault::BadIndex, i / n_head);
-                                  continue;
-                              }
-                              const int64_t row = (slot / block_len * n_head + head) * block_len + slot % block_len;
-                              store_row(x.as<const float>() + i * n, n, cache.data + row * row_bytes);
-                          }
-                      });
 }
 
 }  // namespace ggmlx::cpu
