@@ -95,8 +95,8 @@ Tensor rope(Graph& g, Tensor x, Tensor table, RopeParams params);
 
 /// Writes one row per token into a cache: row t goes to position slots[t] (block slots[t] / block_len, row slots[t] %
 /// block_len); -1 writes nothing. cache: State [n_blocks, n_head_kv, block_len, head_dim] of f32, f16, bf16, f8_e4m3 or
-/// q8_0. A q8_0 cache has no tiles: each row is ceil(head_dim / 32) RowQ8_0 (quant/tiles.h), codes beyond head_dim are 0
-/// and nothing reads them; block_len must be a multiple of 16, so that its rows take the bytes that its tiles would.
+/// q8_0. A q8_0 cache has no tiles: each row is ceil(head_dim / 32) RowQ8_0 (quant/tiles.h), codes beyond head_dim are
+/// 0 and nothing reads them; block_len must be a multiple of 16, so that its rows take the bytes that its tiles would.
 /// x: [n_tokens, n_head_kv, head_dim];  slots: [n_tokens] i32. Returns the cache as it is afterwards: read that handle,
 /// so that the order of writing and reading is part of the graph.
 Tensor cache_append(Graph& g, Tensor cache, Tensor x, Tensor slots);

@@ -138,7 +138,6 @@ int bench_kernels(const BenchFlags& flags, const std::string& format) {
     options.isa = devices.isa;
     const std::vector<std::string> isas =
         options.isa.empty() ? ggmlx::supported_isas() : std::vector<std::string>{options.isa};
-    fmt::print("{}", kernel_head(format));
     bool first = true;
     for (const std::string& isa : isas) {
         options.isa = isa;
@@ -150,6 +149,7 @@ int bench_kernels(const BenchFlags& flags, const std::string& format) {
         for (const ggmlx::DType type : kernel_types(flags))
             for (const int64_t n : columns) {
                 row.rate = rates.rate(type, n);
+                if (first) fmt::print("{}", kernel_head(format));
                 fmt::print("{}", kernel_row(format, row, std::exchange(first, false)));
                 std::fflush(stdout);
             }

@@ -17,7 +17,8 @@ namespace {
 class DirectReaderTest : public testing::Test {
   protected:
     static constexpr size_t kSize = 5 * DirectReader::kAlignment + 100;
-    std::string path_ = testing::TempDir() + "direct_reader_test";
+    std::string path_ =
+        testing::TempDir() + "direct_reader_" + testing::UnitTest::GetInstance()->current_test_info()->name();
     std::string text_ = std::string(kSize, '\0');
 
     void SetUp() override {

@@ -45,6 +45,7 @@ struct Partial {
 template <class Isa, class Tile, int N>
 void add_partial(const Partial<Tile>& a, int row, int first, float (*sums)[16]) {
     using Math = TileMath<Isa, Tile>;
+    constexpr int kAtOnce = Isa::kColumnsAtOnce;
     typename Isa::Rows sum[N];
     unroll<N>([&](auto c) __attribute__((always_inline)) { sum[c.value] = Isa::splat_rows(0.0f); });
     const ActivationBlock* x = a.x + first;
@@ -54,15 +55,20 @@ void add_partial(const Partial<Tile>& a, int row, int first, float (*sums)[16]) 
         unroll<8>([&](auto g) __attribute__((always_inline)) { w[g.value] = Isa::load_bytes(panel.w[g.value][row]); });
         const auto scale = Isa::load_rows(panel.scale + row);
         const Tile& tile = a.template tile<Math::kSubBlocks>(i);
-        unroll<N>([&](auto c) __attribute__((always_inline)) {
-            const ActivationBlock& block = x[c.value];
-            const auto x_scale = Isa::splat_rows(block.scale);
-            const auto product = Isa::to_rows(Math::dot(tile, a.template sub<Math::kSubBlocks>(), row, w, block));
-            sum[c.value] = Isa::fma(product, Isa::mul(scale, x_scale), sum[c.value]);
-            if constexpr (Math::kHasMin) {
-                const auto addend = Isa::mul(Isa::load_rows(panel.addend + row), x_scale);
-                sum[c.value] = Isa::fma(Isa::splat_rows(block.sum), addend, sum[c.value]);
-            }
+        unroll<N / kAtOnce>([&](auto q) __attribute__((always_inline)) {
+            constexpr int kFirst = q.value * kAtOnce;
+            typename Isa::Ints products[kAtOnce];
+            multiply_block<Isa>(tile, a.template sub<Math::kSubBlocks>(), row, w, x + kFirst, products);
+            unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
+                const ActivationBlock& block = x[kFirst + c.value];
+                auto& partial = sum[kFirst + c.value];
+                const auto x_scale = Isa::splat_rows(block.scale);
+                partial = Isa::fma(Isa::to_rows(products[c.value]), Isa::mul(scale, x_scale), partial);
+                if constexpr (Math::kHasMin) {
+                    const auto addend = Isa::mul(Isa::load_rows(panel.addend + row), x_scale);
+                    partial = Isa::fma(Isa::splat_rows(block.sum), addend, partial);
+                }
+            });
         });
     }
     unroll<N>([&](auto c)
@@ -72,20 +78,11 @@ void add_partial(const Partial<Tile>& a, int row, int first, float (*sums)[16]) 
 /// The first n of a group's columns, as many at a time as the registers hold; a few more may be computed.
 template <class Isa, class Tile>
 void add_group_partial(const Partial<Tile>& a, int n, float (*sums)[16]) {
-    constexpr int kMost = Isa::kColumnsInRegisters;
+    constexpr int kMost = Isa::kColumnsInRegisters, kLeast = 4;
     for (int row = 0; row < 16; row += Isa::kRows) {
-        for (int c = 0; c < n;) {
-            if (kMost >= 16 && n - c > 8) {
-                add_partial<Isa, Tile, kMost>(a, row, c, sums);
-                c += kMost;
-            } else if (kMost >= 8 && n - c > 4) {
-                add_partial<Isa, Tile, kMost >= 8 ? 8 : kMost>(a, row, c, sums);
-                c += 8;
-            } else {
-                add_partial<Isa, Tile, 4>(a, row, c, sums);
-                c += 4;
-            }
-        }
+        int c = 0;
+        for (; n - c > kLeast && kMost > kLeast; c += kMost) add_partial<Isa, Tile, kMost>(a, row, c, sums);
+        for (; c < n; c += kLeast) add_partial<Isa, Tile, kLeast>(a, row, c, sums);
     }
 }
 

@@ -18,7 +18,8 @@ void load_nibbles(const uint8_t (&q)[4][16][4], int row, typename Isa::Bytes (&w
     }
 }
 
-/// load() gives weights + kOffset as bytes.
+/// load() gives weights + kOffset as bytes. kDotsOffset: the same for an ISA with dots(); -1 if a block is more than
+/// one dot product.
 template <class Isa, class Tile>
 struct TileMath;
 
@@ -26,6 +27,7 @@ template <class Isa>
 struct TileMath<Isa, TileQ4_0> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 8;
+    static constexpr int kDotsOffset = kOffset;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileQ4_0& t, int, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q, row, w); }
@@ -39,6 +41,7 @@ template <class Isa>
 struct TileMath<Isa, TileQ4_1> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 0;
+    static constexpr int kDotsOffset = kOffset;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = true;
     static void load(const TileQ4_1& t, int, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q, row, w); }
@@ -54,6 +57,7 @@ template <class Isa>
 struct TileMath<Isa, TileQ4_K> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 0;
+    static constexpr int kDotsOffset = kOffset;
     static constexpr int kSubBlocks = 8;
     static constexpr bool kHasMin = true;
     static void load(const TileQ4_K& t, int sub, int row, Bytes (&w)[8]) { load_nibbles<Isa>(t.q[sub], row, w); }
@@ -81,6 +85,7 @@ template <class Isa>
 struct TileMath<Isa, TileQ6_K> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 32;
+    static constexpr int kDotsOffset = -1;
     static constexpr int kSubBlocks = 8;
     static constexpr bool kHasMin = false;
     static void load(const TileQ6_K& t, int sub, int row, Bytes (&w)[8]) {
@@ -103,6 +108,7 @@ template <class Isa>
 struct TileMath<Isa, TileQ8_0> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 0;  // beside what signed_bytes() does
+    static constexpr int kDotsOffset = 128;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileQ8_0& t, int, int row, Bytes (&w)[8]) {
@@ -118,6 +124,7 @@ template <class Isa>
 struct TileMath<Isa, TileMXFP4> {
     using Bytes = typename Isa::Bytes;
     static constexpr int kOffset = 12;
+    static constexpr int kDotsOffset = kOffset;
     static constexpr int kSubBlocks = 1;
     static constexpr bool kHasMin = false;
     static void load(const TileMXFP4& t, int, int row, Bytes (&w)[8]) {
@@ -132,5 +139,16 @@ struct TileMath<Isa, TileMXFP4> {
         return Isa::mul(Isa::rows_e8m0(t.e + row), Isa::splat_rows(0.5f));
     }
 };
+
+/// products[c]: of the weights w with activation block x[c]; several at once where the ISA gains by it.
+template <class Isa, class Tile, int M>
+void multiply_block(const Tile& tile, int sub, int row, const typename Isa::Bytes (&w)[8], const ActivationBlock* x,
+                    typename Isa::Ints (&products)[M]) {
+    using Math = TileMath<Isa, Tile>;
+    if constexpr (Isa::kColumnsAtOnce > 1 && Math::kDotsOffset >= 0)
+        Isa::template dots<Math::kDotsOffset>(w, x, products);
+    else
+        for (int c = 0; c < M; ++c) products[c] = Math::dot(tile, sub, row, w, x[c]);
+}
 
 }  // namespace ggmlx

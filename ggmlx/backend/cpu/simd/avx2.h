@@ -150,6 +150,7 @@ struct Floats8 {
 
 struct Avx2 : Floats8<Avx2> {
     static constexpr int kColumnsInRegisters = 4;
+    static constexpr int kColumnsAtOnce = 1;
     static constexpr int kRows = 8;
     using Rows = __m256;
     using Ints = __m256i;

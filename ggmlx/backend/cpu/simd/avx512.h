@@ -7,7 +7,8 @@
 namespace ggmlx {
 
 struct Avx512 : Floats8<Avx512> {
-    static constexpr int kColumnsInRegisters = 16;
+    static constexpr int kColumnsInRegisters = 8;
+    static constexpr int kColumnsAtOnce = 4;
     static constexpr int kRows = 16;
     using Rows = __m512;
     using Ints = __m512i;
@@ -94,6 +95,25 @@ struct Avx512 : Floats8<Avx512> {
         return sum;
     }
     static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) { return dot<128>(w, x); }
+    /// dot() with M blocks. vpdpbusd takes five cycles and two start in each: two chains per block, those of all blocks
+    /// side by side, keep both ports busy.
+    template <int offset, int M>
+    static void dots(const Bytes (&w)[8], const ActivationBlock* x, Ints (&products)[M]) {
+        Ints second[M];
+        for (int c = 0; c < M; ++c) {
+            products[c] = offset == 0 ? _mm512_setzero_si512()
+                                      : _mm512_set1_epi32(x[c].minus_offset[offset == 8    ? 0
+                                                                            : offset == 12 ? 1
+                                                                                           : 2]);
+            second[c] = _mm512_setzero_si512();
+        }
+        for (int g = 0; g < 4; ++g)
+            for (int c = 0; c < M; ++c) {
+                products[c] = _mm512_dpbusd_epi32(products[c], w[g], broadcast(x[c].q + 4 * g));
+                second[c] = _mm512_dpbusd_epi32(second[c], w[g + 4], broadcast(x[c].q + 16 + 4 * g));
+            }
+        for (int c = 0; c < M; ++c) products[c] = _mm512_add_epi32(products[c], second[c]);
+    }
     static Ints dot_q6(const Bytes (&w)[8], const ActivationBlock& x, const int8_t* scale0, const int8_t* scale1) {
         __m512i first = _mm512_set1_epi32(-32 * (x.pair[0][0] + x.pair[0][1]));
         __m512i second = _mm512_set1_epi32(-32 * (x.pair[1][0] + x.pair[1][1]));

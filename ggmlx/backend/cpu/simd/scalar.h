@@ -18,6 +18,8 @@ struct Scalar {
     static constexpr int kRows = 8;
     /// Columns whose sums fit the registers beside decoded weights.
     static constexpr int kColumnsInRegisters = 4;
+    /// Columns whose products are made side by side.
+    static constexpr int kColumnsAtOnce = 1;
     struct F8 {
         float v[8];
     };
