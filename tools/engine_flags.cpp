@@ -28,7 +28,8 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.option("-t,--threads", flags.n_threads, {0, 4096}, "threads; 0: one per physical core (the default)");
     args.option("-b,--batch-size", flags.batch, kPositive, "tokens handed in at once (2048)");
     args.option("-ub,--ubatch-size", flags.ubatch, kPositive, "most tokens computed in one step (512)");
-    args.option("--isa", flags.isa, "NAME", "instruction set of the kernels: scalar, avx2, avx512 …; also GGMLX_ISA");
+    args.option("--isa", flags.isa, "NAME",
+                "instruction set of the kernels: scalar, avx2, avx_vnni, avx512, amx; also GGMLX_ISA");
     args.option("-ot,--override-tensor", flags.rules, "RULES",
                 "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
     args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",

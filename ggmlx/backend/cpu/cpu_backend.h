@@ -10,8 +10,9 @@
 namespace ggmlx {
 
 struct CpuOptions {
-    int n_threads = 0;   ///< 0: one per physical core, within the affinity mask and the cgroup quota
-    std::string isa{};   ///< "avx512", "avx2", "scalar"; empty: what GGMLX_ISA names, else the best there is
+    int n_threads = 0;  ///< 0: one per physical core, within the affinity mask and the cgroup quota
+    std::string
+        isa{};  ///< "amx", "avx512", "avx_vnni", "avx2", "scalar"; empty: what GGMLX_ISA names, else the best there is
     int n_reserved = 0;  ///< cores to leave free when n_threads is 0: one for the thread that serves a GPU
     bool pin = true;     ///< hold threads on their cores where that is safe (topology.h), unless OpenMP is told to
     NumaPolicy numa = NumaPolicy::Off;
