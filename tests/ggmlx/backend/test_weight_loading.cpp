@@ -145,8 +145,10 @@ TEST_F(HostMemory, LocksWhatTheLimitAllows) {
     const auto small = alloc_host("cpu", 4096);
     EXPECT_EQ(lock_memory(small.get(), 4096), "");
     EXPECT_EQ(lock_memory(small.get(), 0), "");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these make mlock() do nothing
     // An address range that is not mapped cannot be locked by anybody.
     EXPECT_NE(lock_memory(reinterpret_cast<const void*>(uintptr_t{4096}), 4096), "");
+#endif
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST(Bounds, ExpressionsAsDeepAsAllowedAreEvaluated) {
 
 TEST(Bounds, InputNestedTooDeeplyIsRefused) {
     ordered_json deep = "x";
-    for (int i = 0; i < 5000; ++i) deep = ordered_json::array({std::move(deep)});
+    for (int i = 0; i < 1000; ++i) deep = ordered_json::array({std::move(deep)});
     EXPECT_NE(error_of("{{ x|length }}", {{"x", deep}}).find("too deeply"), std::string::npos);
 }
 
