@@ -3,17 +3,16 @@
 #include <fmt/core.h>
 
 #include "ggmlx/core/dtype.h"
+#include "tools/bench/rows.h"
 #include "tools/json_text.h"
 
 namespace cli {
 namespace {
 
-constexpr double kGigaUnits = 1e9;
-
 struct KernelFigures {
     explicit KernelFigures(const KernelRow& row)
-        : gbps(row.rate.bytes_per_second / kGigaUnits),
-          gops(row.rate.ops_per_second / kGigaUnits),
+        : gbps(row.rate.bytes_per_second / kGiga),
+          gops(row.rate.ops_per_second / kGiga),
           percent_of_read(100 * row.rate.bytes_per_second / row.read_rate),
           percent_of_int8(100 * row.rate.ops_per_second / row.int8_rate) {}
 

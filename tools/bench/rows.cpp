@@ -7,8 +7,6 @@
 namespace cli {
 namespace {
 
-constexpr double kGiga = 1e9;
-
 std::string json_row(const BenchRow& row) {
     const llm::BenchResult& r = row.result;
     const double limit = row.limit();

@@ -17,6 +17,7 @@ struct BenchRow {
     double limit() const;
 };
 
+inline constexpr double kGiga = 1e9;
 inline constexpr std::string_view kBenchFormats[] = {"md", "csv", "json", "jsonl"};
 
 /// What comes before the rows, for each row, and after them; rows are printed as they are measured.

@@ -20,6 +20,11 @@ struct alignas(64) ActivationBlock {
     int16_t pair[3][2];
 };
 static_assert(sizeof(ActivationBlock) == 64);
+/// Where ActivationBlock::minus_offset has the offsets 8, 12 and 128.
+template <int offset>
+inline constexpr int kOffsetPlace = offset == 8    ? 0
+                                    : offset == 12 ? 1
+                                                   : 2;
 
 /// Output columns that a matmul kernel takes at once; decoded weights are reused over them.
 inline constexpr int kMaxColumns = 4;

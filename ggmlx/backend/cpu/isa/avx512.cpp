@@ -2,12 +2,6 @@
 
 #if defined(__x86_64__)
 
-#if !defined(__clang__)
-// GCC 12 calls the undefined vectors inside its own intrinsics uninitialized (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-
 #include "ggmlx/backend/cpu/simd/avx512.h"
 #include "ggmlx/backend/cpu/kernels/make_kernels.inl.h"
 

@@ -23,18 +23,11 @@ template <class Isa>
 constexpr MatmulKernels make_tile_kernels() {
     MatmulKernels k{};
     k.int8_peak = int8_peak<Isa>;
-    k.matmul[static_cast<int>(DType::Q8_0)] = matmul_tiles<Isa, TileQ8_0>;
-    k.matmul[static_cast<int>(DType::Q4_0)] = matmul_tiles<Isa, TileQ4_0>;
-    k.matmul[static_cast<int>(DType::Q4_1)] = matmul_tiles<Isa, TileQ4_1>;
-    k.matmul[static_cast<int>(DType::Q4_K)] = matmul_tiles<Isa, TileQ4_K>;
-    k.matmul[static_cast<int>(DType::Q6_K)] = matmul_tiles<Isa, TileQ6_K>;
-    k.matmul[static_cast<int>(DType::MXFP4)] = matmul_tiles<Isa, TileMXFP4>;
-    k.matmul_groups[static_cast<int>(DType::Q8_0)] = matmul_groups<Isa, TileQ8_0>;
-    k.matmul_groups[static_cast<int>(DType::Q4_0)] = matmul_groups<Isa, TileQ4_0>;
-    k.matmul_groups[static_cast<int>(DType::Q4_1)] = matmul_groups<Isa, TileQ4_1>;
-    k.matmul_groups[static_cast<int>(DType::Q4_K)] = matmul_groups<Isa, TileQ4_K>;
-    k.matmul_groups[static_cast<int>(DType::Q6_K)] = matmul_groups<Isa, TileQ6_K>;
-    k.matmul_groups[static_cast<int>(DType::MXFP4)] = matmul_groups<Isa, TileMXFP4>;
+    for_each_tile([&](auto of) {
+        using Tile = typename decltype(of)::Tile;
+        k.matmul[static_cast<int>(Tile::kType)] = matmul_tiles<Isa, Tile>;
+        k.matmul_groups[static_cast<int>(Tile::kType)] = matmul_groups<Isa, Tile>;
+    });
     return k;
 }
 

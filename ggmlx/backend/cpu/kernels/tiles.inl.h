@@ -151,4 +151,19 @@ void multiply_block(const Tile& tile, int sub, int row, const typename Isa::Byte
         for (int c = 0; c < M; ++c) products[c] = Math::dot(tile, sub, row, w, x[c]);
 }
 
+/// Calls f with the tile of every type that has an integer dot product, as a TileOf.
+template <class T>
+struct TileOf {
+    using Tile = T;
+};
+template <class F>
+constexpr void for_each_tile(F f) {
+    f(TileOf<TileQ8_0>{});
+    f(TileOf<TileQ4_0>{});
+    f(TileOf<TileQ4_1>{});
+    f(TileOf<TileQ4_K>{});
+    f(TileOf<TileQ6_K>{});
+    f(TileOf<TileMXFP4>{});
+}
+
 }  // namespace ggmlx

@@ -18,8 +18,6 @@ struct ActivationRows {
     const void* row(int64_t i) const { return data + i * row_bytes; }
 };
 
-/// From this many columns on a weight's decoding is worth being kept for all of them (ColumnGroups).
-inline constexpr int64_t kFewColumns = 4;
 /// Blocks of a column in a group, whose eight parts are of the same size.
 inline int64_t blocks_in_group(int64_t n_blocks) { return round_up(n_blocks, int64_t{8}); }
 /// Where column c of groups begins; with b the place of its block b.
@@ -49,8 +47,9 @@ class ActivationForm {
     }
     /// False: the weights' kernels take columns as rows, however many.
     bool can_group() const { return int8_; }
-    /// True if n columns are multiplied as groups.
-    bool is_grouped(int64_t n) const { return can_group() && n > kFewColumns; }
+    /// True if n columns are multiplied as groups: more than a kernel takes at once, so that keeping a weight's
+    /// decoding for all of them is worth it.
+    bool is_grouped(int64_t n) const { return can_group() && n > kMaxColumns; }
     int64_t group_bytes(int64_t n) const {
         return n_groups(n) * kGroupColumns * blocks_in_group(n_blocks()) *
                static_cast<int64_t>(sizeof(ActivationBlock));

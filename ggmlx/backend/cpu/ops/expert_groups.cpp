@@ -18,8 +18,8 @@ void sort_pairs(const Choice& choice, const Groups& groups, CallStatus& status) 
     for (int32_t e = 0; e < choice.n_expert(); ++e) {
         const int32_t n = groups.begin[e + 1];
         if (n > 0) groups.expert[n_active++] = e;
-        groups.group[e] = n > kFewColumns ? n_grouped : -1;
-        if (n > kFewColumns) n_grouped += static_cast<int32_t>(n_groups(n));
+        groups.group[e] = n > kMaxColumns ? n_grouped : -1;
+        if (n > kMaxColumns) n_grouped += static_cast<int32_t>(n_groups(n));
         groups.begin[e + 1] += groups.begin[e];
     }
     *groups.n_active = n_active;

@@ -56,7 +56,7 @@ struct Groups {
     }
     /// At most: every expert with many pairs fills all its groups but one.
     static int64_t max_groups(int64_t n_pairs, int64_t n_expert) {
-        return n_pairs / kGroupColumns + std::min(n_expert, n_pairs / (kFewColumns + 1));
+        return n_pairs / kGroupColumns + std::min(n_expert, n_pairs / (kMaxColumns + 1));
     }
 };
 

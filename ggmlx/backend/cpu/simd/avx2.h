@@ -1,5 +1,5 @@
 #pragma once
-// The vector vocabulary (described in scalar.h) with AVX2, FMA and F16C. Included by isa/avx2.cpp alone, and by
+// The vector vocabulary (described in scalar.h) with AVX2, FMA and F16C. Included by isa/avx2.cpp, by avx_vnni.h, and by
 // avx512.h for the eight-lane part.
 
 #include <immintrin.h>
@@ -248,12 +248,14 @@ struct Avx2 : Floats8<Avx2> {
                                 _mm256_madd_epi16(second, int8_pairs(scale1)));
     }
 
-  private:
+  protected:
     static __m256i broadcast(const void* four_bytes) {
         int32_t word;
         __builtin_memcpy(&word, four_bytes, 4);
         return _mm256_set1_epi32(word);
     }
+
+  private:
     template <int offset>
     static __m256i minus_offset(__m256i pairs) {
         return offset == 0 ? _mm256_setzero_si256() : _mm256_mullo_epi16(pairs, _mm256_set1_epi16(-offset));

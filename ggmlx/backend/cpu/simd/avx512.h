@@ -1,6 +1,12 @@
 #pragma once
 // The vector vocabulary (described in scalar.h) with AVX-512 F, BW, DQ, VL and VNNI: a tile's 16 rows are one vector.
-// Included by isa/avx512.cpp alone.
+// Included by isa/avx512.cpp, and by amx.h.
+
+#if !defined(__clang__)
+// GCC 12 calls the undefined vectors inside its own intrinsics uninitialized (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 
 #include "ggmlx/backend/cpu/simd/avx2.h"
 
@@ -87,10 +93,7 @@ struct Avx512 : Floats8<Avx512> {
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);
-        __m512i sum = offset == 0 ? _mm512_setzero_si512()
-                                  : _mm512_set1_epi32(x.minus_offset[offset == 8    ? 0
-                                                                     : offset == 12 ? 1
-                                                                                    : 2]);
+        __m512i sum = offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(x.minus_offset[kOffsetPlace<offset>]);
         for (int g = 0; g < 8; ++g) sum = _mm512_dpbusd_epi32(sum, w[g], broadcast(x.q + 4 * g));
         return sum;
     }
@@ -101,10 +104,8 @@ struct Avx512 : Floats8<Avx512> {
     static void dots(const Bytes (&w)[8], const ActivationBlock* x, Ints (&products)[M]) {
         Ints second[M];
         for (int c = 0; c < M; ++c) {
-            products[c] = offset == 0 ? _mm512_setzero_si512()
-                                      : _mm512_set1_epi32(x[c].minus_offset[offset == 8    ? 0
-                                                                            : offset == 12 ? 1
-                                                                                           : 2]);
+            products[c] =
+                offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(x[c].minus_offset[kOffsetPlace<offset>]);
             second[c] = _mm512_setzero_si512();
         }
         for (int g = 0; g < 4; ++g)

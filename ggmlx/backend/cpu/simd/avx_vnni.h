@@ -12,11 +12,8 @@ struct AvxVnni : Avx2 {
     template <int offset>
     static Ints dot(const Bytes (&w)[8], const ActivationBlock& x) {
         static_assert(offset == 0 || offset == 8 || offset == 12 || offset == 128);
-        __m256i sum = offset == 0 ? _mm256_setzero_si256()
-                                  : _mm256_set1_epi32(x.minus_offset[offset == 8    ? 0
-                                                                     : offset == 12 ? 1
-                                                                                    : 2]);
-        for (int g = 0; g < 8; ++g) sum = _mm256_dpbusd_avx_epi32(sum, w[g], broadcast4(x.q + 4 * g));
+        __m256i sum = offset == 0 ? _mm256_setzero_si256() : _mm256_set1_epi32(x.minus_offset[kOffsetPlace<offset>]);
+        for (int g = 0; g < 8; ++g) sum = _mm256_dpbusd_avx_epi32(sum, w[g], broadcast(x.q + 4 * g));
         return sum;
     }
     static Ints dot_signed(const Bytes (&w)[8], const ActivationBlock& x) { return dot<128>(w, x); }
@@ -24,19 +21,14 @@ struct AvxVnni : Avx2 {
         __m256i first = _mm256_set1_epi32(-32 * (x.pair[0][0] + x.pair[0][1]));
         __m256i second = _mm256_set1_epi32(-32 * (x.pair[1][0] + x.pair[1][1]));
         for (int g = 0; g < 4; ++g) {
-            first = _mm256_dpbusd_avx_epi32(first, w[g], broadcast4(x.q + 4 * g));
-            second = _mm256_dpbusd_avx_epi32(second, w[g + 4], broadcast4(x.q + 16 + 4 * g));
+            first = _mm256_dpbusd_avx_epi32(first, w[g], broadcast(x.q + 4 * g));
+            second = _mm256_dpbusd_avx_epi32(second, w[g + 4], broadcast(x.q + 16 + 4 * g));
         }
         return _mm256_add_epi32(_mm256_mullo_epi32(first, ints_s8(scale0)),
                                 _mm256_mullo_epi32(second, ints_s8(scale1)));
     }
 
   private:
-    static __m256i broadcast4(const int8_t* four_bytes) {
-        int32_t word;
-        __builtin_memcpy(&word, four_bytes, 4);
-        return _mm256_set1_epi32(word);
-    }
     static __m256i ints_s8(const int8_t* p) {
         return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
     }
