@@ -1,6 +1,6 @@
 #pragma once
-// The vector vocabulary (described in scalar.h) with AVX2, FMA and F16C. Included by isa/avx2.cpp, by avx_vnni.h, and by
-// avx512.h for the eight-lane part.
+// The vector vocabulary (described in scalar.h) with AVX2, FMA and F16C. Included by isa/avx2.cpp, by avx_vnni.h, and
+// by avx512.h for the eight-lane part.
 
 #include <immintrin.h>
 
