@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "ggmlx/core/dtype.h"
+#include "tools/kernel_line.h"
 #include "tools/progress.h"
 
 namespace cli {
@@ -71,6 +72,7 @@ llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, con
 void print_engine(const llm::Engine& engine, const Common& common) {
     if (common.quiet) return;
     note(engine.start_line());
+    if (const std::string line = kernel_line(engine.kernel_use()); !line.empty()) note(line);
     for (const std::string& text : engine.notes()) note("note: " + text);
     if (!common.verbose) return;
     for (const llm::DeviceUse& d : engine.device_use())

@@ -29,7 +29,8 @@ llm::EngineOptions engine_options(const EngineFlags& flags);
 
 /// Loads a model, with a progress line for people.
 llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common);
-/// On stderr: one line about processor, threads and memory, notes of the plan; with -v also what every device holds.
+/// On stderr: one line about processor, threads and memory, one about the kernels that multiply the weights, notes of
+/// the plan; with -v also what every device holds.
 void print_engine(const llm::Engine& engine, const Common& common);
 
 /// Flags that llama.cpp has and that mean nothing here: accepted, so that command lines can be carried over.

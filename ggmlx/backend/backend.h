@@ -22,6 +22,12 @@ class SegmentSource {
     virtual std::span<OpCall* const> next() noexcept = 0;
 };
 
+/// Which kernels multiply weights of one type, for people.
+struct ProductKernels {
+    std::string family;  ///< "avx512 int8"
+    std::string remark;  ///< why it is not the device's fastest family; empty if it is
+};
+
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -34,6 +40,10 @@ class Backend {
     /// True if an op with these dtypes and shapes can run here. What no device supports runs nowhere: the cpu's table
     /// is complete.
     virtual bool supports(const Node& node) const = 0;
+    /// The kernels of products with weights of this type, which supports() has.
+    virtual ProductKernels product_kernels(DType weight) const {
+        return static_cast<void>(weight), ProductKernels{name(), ""};
+    }
     /// Temporary memory a node needs while it runs.
     virtual size_t scratch_bytes(const Node& node) const = 0;
 

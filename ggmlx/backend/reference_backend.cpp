@@ -16,6 +16,7 @@ class ReferenceBackend final : public Backend {
     std::string description() const override { return "reference implementations, one thread"; }
     uint64_t free_bytes() const override { return free_host_bytes(); }
     bool supports(const Node&) const override { return true; }
+    ProductKernels product_kernels(DType) const override { return {"reference", ""}; }
     size_t scratch_bytes(const Node&) const override { return 0; }
     std::shared_ptr<std::byte> alloc(size_t size_bytes) override { return alloc_host(name_, size_bytes); }
     void upload(std::byte* device, const void* host, size_t size_bytes) override {

@@ -79,7 +79,14 @@ Engine::Engine(const Model& model, const EngineOptions& options)
         weights_->load(random_weights());
     weights_->allocate_states();
     executor_ = std::make_unique<ggmlx::Executor>(*weights_);
-    notes_ = program(blueprint_.largest()).plan().notes;
+    const ggmlx::Plan& largest = program(blueprint_.largest()).plan();
+    notes_ = largest.notes;
+    kernel_use_ = count_kernel_use(largest, blueprint_.placement());
+    for (KernelUse& use : kernel_use_) {
+        const ggmlx::Backend& device = *devices_[static_cast<size_t>(use.device)];
+        use.device_name = device.name();
+        use.kernels = device.product_kernels(use.dtype);
+    }
     if (const std::string problem = weights_->host_weights().lock_problem; !problem.empty())
         notes_.push_back("--mlock: the weights can be paged out: " + problem);
 }

@@ -12,6 +12,7 @@
 #include "ggmlx/backend/executor.h"
 #include "src/model.h"
 #include "src/session/blueprint.h"
+#include "src/session/kernel_use.h"
 #include "src/session/step.h"
 
 namespace llm {
@@ -85,6 +86,8 @@ class Engine {
     /// One line about that device and its memory: "cpu: AMD EPYC, avx2, 2 threads (2 physical cores, pinned), numa off
     /// (one node); weights mapped from the file".
     std::string start_line() const;
+    /// Which kernels multiply the weights.
+    const std::vector<KernelUse>& kernel_use() const { return kernel_use_; }
 
   private:
     friend class Session;
@@ -96,6 +99,7 @@ class Engine {
     std::map<StepShape, ggmlx::Program> programs_;
     std::map<std::string, DumpedTensor, std::less<>> dumped_;
     std::vector<std::string> notes_;
+    std::vector<KernelUse> kernel_use_;
 
     PagedCache& cache() { return blueprint_.cache(); }
     void check(std::span<const BatchItem> batch) const;

@@ -17,15 +17,18 @@ class Program : public testing::Test {
     TempFolder folder_;
     const std::string stories_ = make_model(folder_, "stories260k");
 
-    /// What a program said after the line about processor and memory, which it prints once the model is loaded.
-    static std::string after_start_line(const std::string& err) {
-        return err.rfind("cpu: ", 0) == 0 ? err.substr(err.find('\n') + 1) : err;
+    /// What a program said after the lines about processor, memory and kernels, which it prints once the model is
+    /// loaded.
+    static std::string after_start_lines(std::string err) {
+        for (const char* start : {"cpu: ", "kernels: "})
+            if (err.rfind(start, 0) == 0) err.erase(0, err.find('\n') + 1);
+        return err;
     }
     /// A run that must fail: exit code and a piece of the message.
     void expect_error(const std::vector<std::string>& arguments, int code, const std::string& piece) {
         const auto r = run_program(arguments);
         EXPECT_EQ(r.exit_code, code) << r.err;
-        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_lines(r.err).rfind("error: ", 0), 0u) << r.err;
         EXPECT_NE(r.err.find(piece), std::string::npos) << r.err;
         EXPECT_EQ(r.out, "");
     }
@@ -373,7 +376,7 @@ TEST_F(Program, RefusesIdsThatAreNoTokens) {
         std::ofstream(ids) << text;
         const auto r = run_program({"eval", stories_, "--ids", ids});
         EXPECT_EQ(r.exit_code, 1) << text;
-        EXPECT_EQ(after_start_line(r.err).rfind("error: ", 0), 0u) << r.err;
+        EXPECT_EQ(after_start_lines(r.err).rfind("error: ", 0), 0u) << r.err;
     }
 }
 
@@ -381,6 +384,13 @@ TEST_F(Program, WarnsOfFlagsWithoutEffect) {
     const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-warmup"});
     EXPECT_EQ(r.exit_code, 0) << r.err;
     EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -ngl"), std::string::npos) << r.err;
+}
+
+TEST_F(Program, SaysWhichKernelsMultiplyHowMuch) {
+    const auto r = run_program({"run", stories_, "-n", "1", "--isa", "scalar"});
+    EXPECT_NE(r.err.find("\nkernels: f32 with scalar float, "), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("(f32 has no int8 products)\n"), std::string::npos) << r.err;
+    EXPECT_EQ(run_program({"run", stories_, "-n", "1", "-q"}).err.find("kernels: "), std::string::npos);
 }
 
 TEST_F(Program, MemoryOptionsChangeNoToken) {

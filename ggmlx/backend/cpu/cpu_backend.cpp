@@ -47,14 +47,16 @@ class CpuBackend final : public Backend {
 
     const std::string& name() const override { return name_; }
     std::string description() const override {
-        return fmt::format("{}, {}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
-                           threads_.n_threads, threads_.n_threads == 1 ? "" : "s", threads_.reason,
-                           threads_.cpus.empty() ? "" : ", pinned", ggmlx::name(numa_.policy), numa_.reason,
-                           refused_memory_ ? ", but the system refused" : "");
+        const std::string left_out = left_out_reason();
+        return fmt::format("{}, {}{}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
+                           left_out.empty() ? "" : " (" + left_out + ")", threads_.n_threads,
+                           threads_.n_threads == 1 ? "" : "s", threads_.reason, threads_.cpus.empty() ? "" : ", pinned",
+                           ggmlx::name(numa_.policy), numa_.reason, refused_memory_ ? ", but the system refused" : "");
     }
     uint64_t free_bytes() const override { return free_host_bytes(); }
 
     bool supports(const Node& node) const override { return cpu::row(node.op).supports(node); }
+    ProductKernels product_kernels(DType weight) const override { return describe_products(kernels_, weight); }
     size_t scratch_bytes(const Node& node) const override {
         return cpu::row(node.op).scratch_bytes(node, threads_.n_threads);
     }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <vector>
 
+#include "ggmlx/core/dtype.h"
 #include "ggmlx/core/error.h"
 
 #if defined(__x86_64__)
@@ -19,6 +20,7 @@ namespace {
 
 struct Features {
     bool avx2 = false, avx_vnni = false, avx512 = false, amx = false;
+    bool amx_is_refused = false;  ///< the processor has it
 };
 
 constexpr bool has(uint32_t word, std::initializer_list<int> bits) {
@@ -54,7 +56,9 @@ Features detect() {
     features.avx2 = has(saved, {1, 2}) && has(b, {kAvx2});
     features.avx512 = features.avx2 && has(saved, {5, 6, 7}) && has(b, {kAvx512F, kAvx512DQ, kAvx512BW, kAvx512VL}) &&
                       has(c, {kAvx512Vnni});
-    features.amx = features.avx512 && has(saved, {17, 18}) && has(d, {kAmxTile, kAmxInt8}) && amx_is_permitted();
+    const bool has_amx = features.avx512 && has(d, {kAmxTile, kAmxInt8});
+    features.amx = has_amx && has(saved, {17, 18}) && amx_is_permitted();
+    features.amx_is_refused = has_amx && !features.amx;
     constexpr int kAvxVnni = 4;  // in EAX of the second page
     features.avx_vnni = features.avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, {kAvxVnni});
     return features;
@@ -106,6 +110,18 @@ const CpuKernels& choose_kernels(std::string_view isa) {
     }
     fail(ErrorKind::Unsupported, "{}: this machine has no instruction set called \"{}\"; it has {}",
          from_environment ? "GGMLX_ISA" : "--isa", isa, names);
+}
+
+ProductKernels describe_products(const CpuKernels& kernels, DType weight) {
+    if (kernels.matmul_groups[static_cast<size_t>(weight)]) return {fmt::format("{} int8", kernels.name), ""};
+    return {fmt::format("{} float", kernels.float_name), fmt::format("{} has no int8 products", name(weight))};
+}
+
+std::string left_out_reason() {
+#if defined(__x86_64__)
+    if (detect().amx_is_refused) return "amx left out: the system refuses its registers";
+#endif
+    return "";
 }
 
 std::string processor_name() {

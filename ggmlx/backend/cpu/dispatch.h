@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ggmlx/backend/backend.h"
 #include "ggmlx/backend/cpu/kernels.h"
 
 namespace ggmlx {
@@ -15,6 +16,12 @@ std::span<const CpuKernels* const> supported_kernels();
 /// The kernels called `isa`; empty: those that the environment variable GGMLX_ISA names, else the best. Throws
 /// unsupported for a name this machine cannot run, listing those it can.
 const CpuKernels& choose_kernels(std::string_view isa);
+
+/// What the table multiplies weights of a type with: its int8 products, or products of floats and why.
+ProductKernels describe_products(const CpuKernels& kernels, DType weight);
+
+/// Why an instruction set of this processor is left out; empty if none is.
+std::string left_out_reason();
 
 /// The processor's own name, "AMD EPYC 7763 64-Core Processor", or "unknown processor".
 std::string processor_name();

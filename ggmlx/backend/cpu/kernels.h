@@ -140,6 +140,7 @@ struct MatmulKernels {
 /// One instruction set's kernels.
 struct CpuKernels : MatmulKernels {
     const char* name;
+    const char* float_name;  ///< of the instruction set whose products of floats these are
 
     /// Reads an even number of lines of 64 bytes; the result depends on all, so that no reading can be left out.
     uint64_t (*read_lines)(const void* lines, int64_t n_lines) noexcept;

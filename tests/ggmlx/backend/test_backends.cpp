@@ -68,6 +68,18 @@ TEST(CpuBackend, DescribesItself) {
     EXPECT_TRUE(cpu->reads_host_memory());
 }
 
+TEST(CpuBackend, SaysWhatMultipliesAType) {
+    for (const CpuKernels* kernels : supported_kernels()) {
+        const auto cpu = make_cpu_backend({.n_threads = 1, .isa = kernels->name});
+        EXPECT_EQ(cpu->product_kernels(DType::MXFP4).family, std::string(kernels->name) + " int8");
+        EXPECT_EQ(cpu->product_kernels(DType::MXFP4).remark, "");
+        const ProductKernels plain = cpu->product_kernels(DType::BF16);
+        EXPECT_NE(plain.family.find(" float"), std::string::npos) << plain.family;
+        EXPECT_EQ(plain.remark, "bf16 has no int8 products");
+    }
+    EXPECT_EQ(make_cpu_backend({.n_threads = 1, .isa = "scalar"})->product_kernels(DType::F32).family, "scalar float");
+}
+
 TEST(CpuBackend, UploadsAnySize) {
     const auto cpu = make_cpu_backend({.n_threads = 2});
     for (size_t size : {size_t{1}, size_t{5000}, (size_t{4} << 20) - 1, (size_t{9} << 20) + 33}) {

@@ -36,6 +36,7 @@ constexpr CpuKernels make_kernels(const char* name) {
     CpuKernels k{};
     static_cast<MatmulKernels&>(k) = make_tile_kernels<Isa>();
     k.name = name;
+    k.float_name = name;
     k.read_lines = read_lines<Isa>;
     k.quantize_row = quantize_row<Isa>;
     k.matmul[static_cast<int>(DType::F32)] = matmul_plain<Isa, PlainF32<Isa>>;
