@@ -31,6 +31,9 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.option("-ub,--ubatch-size", flags.ubatch, kPositive, "most tokens computed in one step (512)");
     args.option("--isa", flags.isa, "NAME",
                 "instruction set of the kernels: scalar, avx2, avx_vnni, avx512, amx; also GGMLX_ISA");
+    args.flag("--fast-bf16", flags.fast_bf16,
+              "products of many columns in bf16 (AVX512-BF16, AMX-BF16): faster prompts, but results depend on the "
+              "batch and differ in the last digits; without effect on processors that lack the instructions");
     args.option("-ot,--override-tensor", flags.rules, "RULES",
                 "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
     args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
@@ -52,6 +55,7 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     options.devices.n_threads = static_cast<int>(flags.n_threads);
     options.devices.isa = flags.isa;
     options.devices.pin = !flags.no_pin;
+    options.devices.fast_bf16 = flags.fast_bf16;
     options.devices.numa = *ggmlx::numa_policy_from_name(flags.numa);
     if (flags.mmap && flags.no_mmap) throw UsageError("--mmap and --no-mmap contradict each other");
     if (flags.mmap || flags.no_mmap) options.resident = flags.no_mmap;

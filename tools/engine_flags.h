@@ -20,7 +20,7 @@ struct EngineFlags {
     std::string isa;
     std::vector<std::string> rules;
     std::string cache_k, cache_v;
-    bool mmap = false, no_mmap = false, mlock = false, no_pin = false;
+    bool mmap = false, no_mmap = false, mlock = false, no_pin = false, fast_bf16 = false;
     std::string numa = "off";
 };
 void add_engine_flags(Args& args, EngineFlags& flags);

@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& o
     cpu.isa = options.isa;
     cpu.pin = options.pin;
     cpu.numa = options.numa;
+    cpu.fast_bf16 = options.fast_bf16;
     std::vector<std::unique_ptr<ggmlx::Backend>> devices;
     devices.push_back(ggmlx::make_cpu_backend(cpu));
     devices.push_back(ggmlx::make_reference_backend("ref0"));

@@ -17,6 +17,7 @@ struct DeviceOptions {
     std::string isa{};  ///< of the cpu: "scalar", "avx2" …; empty: the best, or what GGMLX_ISA says
     bool pin = true;    ///< threads of the cpu stay on their cores
     ggmlx::NumaPolicy numa = ggmlx::NumaPolicy::Off;
+    bool fast_bf16 = false;  ///< of the cpu: products in bf16, faster and less exact
 };
 
 /// "cpu", then "ref0" and "ref1", which run the reference implementations in memory of their own: slow, meant for tests

@@ -136,6 +136,7 @@ int bench_kernels(const BenchFlags& flags, const std::string& format) {
     ggmlx::CpuOptions options;
     options.n_threads = devices.n_threads;
     options.isa = devices.isa;
+    options.fast_bf16 = devices.fast_bf16;
     const std::vector<std::string> isas =
         options.isa.empty() ? ggmlx::supported_isas() : std::vector<std::string>{options.isa};
     bool first = true;

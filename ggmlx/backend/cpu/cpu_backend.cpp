@@ -37,7 +37,8 @@ ThreadChoice thread_choice(const CpuOptions& options, const NumaPlan& numa) {
 class CpuBackend final : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
-        : kernels_(choose_kernels(options.isa)),
+        : wants_bf16_(options.fast_bf16),
+          kernels_(wants_bf16_ ? with_fast_bf16(choose_kernels(options.isa)) : choose_kernels(options.isa)),
           numa_(plan_numa(options.numa, "", allowed_cpus(), can_bind_memory())),
           threads_(thread_choice(options, numa_)),
           pins_(threads_.cpus),
@@ -47,18 +48,17 @@ class CpuBackend final : public Backend {
 
     const std::string& name() const override { return name_; }
     std::string description() const override {
-        const std::string left_out = left_out_reason();
         return fmt::format("{}, {}{}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
-                           left_out.empty() ? "" : " (" + left_out + ")", threads_.n_threads,
-                           threads_.n_threads == 1 ? "" : "s", threads_.reason, threads_.cpus.empty() ? "" : ", pinned",
-                           ggmlx::name(numa_.policy), numa_.reason, refused_memory_ ? ", but the system refused" : "");
+                           remarks_on_isa(), threads_.n_threads, threads_.n_threads == 1 ? "" : "s", threads_.reason,
+                           threads_.cpus.empty() ? "" : ", pinned", ggmlx::name(numa_.policy), numa_.reason,
+                           refused_memory_ ? ", but the system refused" : "");
     }
     uint64_t free_bytes() const override { return free_host_bytes(); }
 
     bool supports(const Node& node) const override { return cpu::row(node.op).supports(node); }
     ProductKernels product_kernels(DType weight) const override { return describe_products(kernels_, weight); }
     size_t scratch_bytes(const Node& node) const override {
-        return cpu::row(node.op).scratch_bytes(node, threads_.n_threads);
+        return cpu::row(node.op).scratch_bytes(node, {kernels_, threads_.n_threads});
     }
 
     std::shared_ptr<std::byte> alloc(size_t size_bytes) override {
@@ -120,6 +120,15 @@ class CpuBackend final : public Backend {
 
   private:
     static constexpr int64_t kLine = 64;
+
+    std::string remarks_on_isa() const {
+        std::string text;
+        if (const std::string reason = left_out_reason(); !reason.empty()) text = fmt::format(" ({})", reason);
+        if (!wants_bf16_) return text;
+        if (kernels_.bf16.name) return fmt::format("{} with fast bf16 products ({})", text, kernels_.bf16.name);
+        return fmt::format("{}, --fast-bf16 without effect ({} has no bf16 products on this processor)", text,
+                           kernels_.name);
+    }
 
     /// team_.run with every thread on its processor.
     template <class Body>
@@ -191,7 +200,8 @@ class CpuBackend final : public Backend {
     }
 
     const std::string name_ = "cpu";
-    const CpuKernels& kernels_;
+    const bool wants_bf16_;
+    const CpuKernels kernels_;
     const NumaPlan numa_;
     const ThreadChoice threads_;
     const Pins pins_;

@@ -16,6 +16,10 @@ struct CpuOptions {
     int n_reserved = 0;  ///< cores to leave free when n_threads is 0: one for the thread that serves a GPU
     bool pin = true;     ///< hold threads on their cores where that is safe (topology.h), unless OpenMP is told to
     NumaPolicy numa = NumaPolicy::Off;
+    /// Products of many columns in bf16 where the processor has instructions for them: faster, but results are no
+    /// longer those of the reference and depend on the instruction set and the batch. The description says what came
+    /// of it.
+    bool fast_bf16 = false;
 };
 
 /// Throws invalid_argument for a negative number of threads, unsupported for an ISA this machine lacks (the message

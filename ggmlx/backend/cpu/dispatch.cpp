@@ -21,6 +21,7 @@ namespace {
 struct Features {
     bool avx2 = false, avx_vnni = false, avx512 = false, amx = false;
     bool amx_is_refused = false;  ///< the processor has it
+    bool avx512_bf16 = false, amx_bf16 = false;
 };
 
 constexpr bool has(uint32_t word, std::initializer_list<int> bits) {
@@ -50,7 +51,7 @@ Features detect() {
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return {};
     constexpr int kAvx2 = 5, kAvx512F = 16, kAvx512DQ = 17, kAvx512BW = 30, kAvx512VL = 31;  // in EBX
     constexpr int kAvx512Vnni = 11;                                                          // in ECX
-    constexpr int kAmxTile = 24, kAmxInt8 = 25;                                              // in EDX
+    constexpr int kAmxBf16 = 22, kAmxTile = 24, kAmxInt8 = 25;                               // in EDX
     const uint32_t saved = saved_state();
     Features features;
     features.avx2 = has(saved, {1, 2}) && has(b, {kAvx2});
@@ -59,9 +60,18 @@ Features detect() {
     const bool has_amx = features.avx512 && has(d, {kAmxTile, kAmxInt8});
     features.amx = has_amx && has(saved, {17, 18}) && amx_is_permitted();
     features.amx_is_refused = has_amx && !features.amx;
-    constexpr int kAvxVnni = 4;  // in EAX of the second page
-    features.avx_vnni = features.avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, {kAvxVnni});
+    const bool has_amx_bf16 = has(d, {kAmxBf16});
+    constexpr int kAvxVnni = 4, kAvx512Bf16 = 5;  // in EAX of the second page
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return features;
+    features.avx_vnni = features.avx2 && has(a, {kAvxVnni});
+    features.avx512_bf16 = features.avx512 && has(a, {kAvx512Bf16});
+    features.amx_bf16 = features.amx && features.avx512_bf16 && has_amx_bf16;
     return features;
+}
+
+const Features& features() {
+    static const Features found = detect();
+    return found;
 }
 
 /// `base` with the products that `newer` has.
@@ -83,11 +93,10 @@ std::vector<const CpuKernels*> find_supported() {
 #if defined(__x86_64__)
     static const CpuKernels avx_vnni_kernels = with_products(avx2_kernels, "avx_vnni", avx_vnni_matmul);
     static const CpuKernels amx_kernels = with_products(avx512_kernels, "amx", amx_matmul);
-    const Features features = detect();
-    if (features.amx) found.push_back(&amx_kernels);
-    if (features.avx512) found.push_back(&avx512_kernels);
-    if (features.avx_vnni) found.push_back(&avx_vnni_kernels);
-    if (features.avx2) found.push_back(&avx2_kernels);
+    if (features().amx) found.push_back(&amx_kernels);
+    if (features().avx512) found.push_back(&avx512_kernels);
+    if (features().avx_vnni) found.push_back(&avx_vnni_kernels);
+    if (features().avx2) found.push_back(&avx2_kernels);
 #endif
     found.push_back(&scalar_kernels);
     return found;
@@ -112,14 +121,26 @@ const CpuKernels& choose_kernels(std::string_view isa) {
          from_environment ? "GGMLX_ISA" : "--isa", isa, names);
 }
 
+CpuKernels with_fast_bf16(CpuKernels kernels) {
+#if defined(__x86_64__)
+    const std::string_view isa = kernels.name;
+    if (isa == "amx" && features().amx_bf16)
+        kernels.bf16 = amx_bf16_kernels;
+    else if ((isa == "amx" || isa == "avx512") && features().avx512_bf16)
+        kernels.bf16 = avx512_bf16_kernels;
+#endif
+    return kernels;
+}
+
 ProductKernels describe_products(const CpuKernels& kernels, DType weight) {
+    if (kernels.bf16.matmul[static_cast<size_t>(weight)]) return {kernels.bf16.name, ""};
     if (kernels.matmul_groups[static_cast<size_t>(weight)]) return {fmt::format("{} int8", kernels.name), ""};
     return {fmt::format("{} float", kernels.float_name), fmt::format("{} has no int8 products", name(weight))};
 }
 
 std::string left_out_reason() {
 #if defined(__x86_64__)
-    if (detect().amx_is_refused) return "amx left out: the system refuses its registers";
+    if (features().amx_is_refused) return "amx left out: the system refuses its registers";
 #endif
     return "";
 }

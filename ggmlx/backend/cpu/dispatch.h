@@ -17,7 +17,10 @@ std::span<const CpuKernels* const> supported_kernels();
 /// unsupported for a name this machine cannot run, listing those it can.
 const CpuKernels& choose_kernels(std::string_view isa);
 
-/// What the table multiplies weights of a type with: its int8 products, or products of floats and why.
+/// The kernels with the products in bf16 that this processor has beside them; without, if it has none.
+CpuKernels with_fast_bf16(CpuKernels kernels);
+
+/// What the table multiplies weights of a type with: products in bf16 or int8, or products of floats and why.
 ProductKernels describe_products(const CpuKernels& kernels, DType weight);
 
 /// Why an instruction set of this processor is left out; empty if none is.

@@ -88,7 +88,11 @@ KernelRates::KernelRates(const CpuOptions& options) : options_(options), cpu_(ma
 KernelRates::~KernelRates() = default;
 
 std::string KernelRates::description() const { return cpu_->description(); }
-std::string KernelRates::isa() const { return choose_kernels(options_.isa).name; }
+std::string KernelRates::isa() const {
+    const CpuKernels& kernels = choose_kernels(options_.isa);
+    const char* bf16 = options_.fast_bf16 ? with_fast_bf16(kernels).bf16.name : nullptr;
+    return bf16 ? bf16 : kernels.name;
+}
 
 double KernelRates::read_rate() {
     constexpr size_t kBytes = size_t{1} << 30;

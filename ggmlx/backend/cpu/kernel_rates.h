@@ -28,7 +28,7 @@ class KernelRates {
 
     /// "Intel(R) Xeon(R) Processor, amx, 16 threads (16 physical cores)".
     std::string description() const;
-    /// The instruction set's name.
+    /// The instruction set's name, "avx512", or that of its products in bf16, "amx_bf16", where they are asked for.
     std::string isa() const;
     /// Bytes a second of a plain read of memory.
     double read_rate();

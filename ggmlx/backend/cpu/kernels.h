@@ -63,6 +63,17 @@ struct alignas(64) PanelBlock {
     float addend[16];  ///< types with a minimum: what is added per unit of activation
 };
 
+/// 32 activations as bf16. In a group of columns it takes the place of an ActivationBlock.
+struct alignas(64) Bf16Block {
+    uint16_t x[32];
+};
+static_assert(sizeof(Bf16Block) == sizeof(ActivationBlock));
+
+/// 32 weights of a tile's 16 rows as bf16: pairs of consecutive values, those of the 16 rows side by side.
+struct alignas(64) Bf16Panel {
+    uint16_t w[16][16][2];
+};
+
 /// Scratch of a kernel of groups for one row tile: its panel, and partial sums of a group.
 struct PanelSums {
     float at[8][kGroupColumns][16];
@@ -137,6 +148,19 @@ struct MatmulKernels {
     int64_t (*int8_peak)(int64_t n_rounds) noexcept;
 };
 
+/// Products in bf16, which are asked for (`--fast-bf16`): weights and activations are rounded to bf16, sums are float32
+/// in an order of their own. By weight dtype; a null entry: the exact products are as fast, or there are none in bf16.
+struct Bf16Kernels {
+    const char* name;  ///< "amx_bf16"; null: no such products
+    /// As MatmulKernels::matmul_groups, but columns.x are Bf16Blocks. panels: [tile_end - tile_begin][8][ceil(n_blocks
+    /// / 8)].
+    void (*matmul[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
+                                int64_t tile_end, Bf16Panel* panels) noexcept;
+    /// Rounds blocks [begin, end) of a row of n values to their places as a column of a group that begins at out; false
+    /// if a value is not finite.
+    bool (*round_row)(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out) noexcept;
+};
+
 /// One instruction set's kernels.
 struct CpuKernels : MatmulKernels {
     const char* name;
@@ -170,6 +194,8 @@ struct CpuKernels : MatmulKernels {
     void (*unpack_values[kDTypeCount])(const UnpackArgs& args) noexcept;
     void (*attention_scores)(const ScoreArgs& args) noexcept;
     void (*attention_values)(const ValueArgs& args) noexcept;
+
+    Bf16Kernels bf16;  ///< nothing, unless asked for
 };
 
 extern const CpuKernels scalar_kernels;
@@ -177,8 +203,10 @@ extern const CpuKernels scalar_kernels;
 extern const CpuKernels avx2_kernels;
 extern const CpuKernels avx512_kernels;
 // Newer instruction sets that replace products alone; null entries stay those of avx2 and avx512.
-extern const MatmulKernels avx_vnni_matmul;  ///< over avx2
-extern const MatmulKernels amx_matmul;       ///< over avx512
+extern const MatmulKernels avx_vnni_matmul;    ///< over avx2
+extern const MatmulKernels amx_matmul;         ///< over avx512
+extern const Bf16Kernels avx512_bf16_kernels;  ///< beside avx512
+extern const Bf16Kernels amx_bf16_kernels;     ///< beside amx
 #endif
 
 }  // namespace ggmlx

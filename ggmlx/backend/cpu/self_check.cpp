@@ -1,11 +1,13 @@
 #include "ggmlx/backend/cpu/self_check.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "ggmlx/core/dtype.h"
 #include "ggmlx/core/error.h"
+#include "ggmlx/quant/blocks.h"
 
 namespace ggmlx {
 namespace {
@@ -53,6 +55,53 @@ CheckResult check_products(DType dtype, const CpuKernels& kernels) {
     return y;
 }
 
+float value_of(DType dtype, const std::vector<std::byte>& weights, int64_t row, int64_t k) {
+    if (!is_block(dtype)) {
+        uint16_t bits;
+        std::memcpy(&bits, weights.data() + (row * kIn + k) * 2, sizeof bits);
+        return dtype == DType::F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+    }
+    return with_tile(dtype, [&]<class Tile>(const Tile*) {
+        const int64_t len = info(dtype).block_len;
+        const auto* tiles = reinterpret_cast<const Tile*>(weights.data());
+        return value(tiles[k / len], static_cast<int>(row), static_cast<int>(k % len));
+    });
+}
+
+/// Products in bf16 round weights, with 8 bits, and sums. The activations, whole numbers up to 127, are bf16.
+bool bf16_products_are_right(DType dtype, const CpuKernels& kernels) {
+    CheckInput in(dtype, kernels);
+    std::vector<Bf16Block> group(kBlocks * kGroupColumns);
+    for (int64_t c = 0; c < kCheckColumns; ++c)
+        kernels.bf16.round_row(in.x.data() + c * kIn, kIn, 0, kBlocks, group.data() + c);
+    std::vector<float> y(kCheckColumns * kRows);
+    std::vector<Bf16Panel> panel(kBlocks);
+    const auto* columns = reinterpret_cast<const ActivationBlock*>(group.data());
+    kernels.bf16.matmul[static_cast<size_t>(dtype)]({in.weights.data(), kRows, kIn, nullptr},
+                                                    {columns, kCheckColumns, y.data(), kRows, nullptr}, 0, 1,
+                                                    panel.data());
+    for (int64_t c = 0; c < kCheckColumns; ++c)
+        for (int64_t r = 0; r < kRows; ++r) {
+            constexpr double kTolerance = 0x1p-9 + kIn * 0x1p-23;
+            double sum = 0, magnitude = 0;
+            for (int64_t k = 0; k < kIn; ++k) {
+                const double term = static_cast<double>(value_of(dtype, in.weights, r, k)) *
+                                    static_cast<double>(in.x[static_cast<size_t>(c * kIn + k)]);
+                sum += term;
+                magnitude += std::abs(term);
+            }
+            const double got = y[static_cast<size_t>(c * kRows + r)];
+            if (!(std::abs(got - sum) <= kTolerance * magnitude)) return false;
+        }
+    return true;
+}
+
+[[noreturn]] void fail_check(const char* kernels, DType dtype, std::string_view instead) {
+    fail(ErrorKind::Unsupported,
+         "the {} kernel for {} computes wrong results on this processor; {}, and please report this", kernels,
+         name(dtype), instead);
+}
+
 }  // namespace
 
 void check_kernels(const CpuKernels& kernels) {
@@ -60,10 +109,10 @@ void check_kernels(const CpuKernels& kernels) {
         const auto dtype = static_cast<DType>(i);
         if (!kernels.matmul[i]) continue;
         const CheckResult got = check_products(dtype, kernels), expected = check_products(dtype, scalar_kernels);
-        require(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0, ErrorKind::Unsupported,
-                "the {} kernel for {} computes wrong results on this processor; choose another instruction set with "
-                "--isa, or --isa scalar, and please report this",
-                kernels.name, name(dtype));
+        if (std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) != 0)
+            fail_check(kernels.name, dtype, "choose another instruction set with --isa, or --isa scalar");
+        if (kernels.bf16.matmul[i] && !bf16_products_are_right(dtype, kernels))
+            fail_check(kernels.bf16.name, dtype, "leave --fast-bf16 out");
     }
 }
 

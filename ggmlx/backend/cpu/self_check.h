@@ -6,7 +6,8 @@
 
 namespace ggmlx {
 
-/// Throws `unsupported`, naming the type and what to do, if a result differs in a bit.
+/// Throws `unsupported`, naming the type and what to do, if a result differs in a bit; one in bf16, if it differs by
+/// more than rounding.
 void check_kernels(const CpuKernels& kernels);
 
 }  // namespace ggmlx

@@ -69,8 +69,8 @@ TEST(KernelUse, CountsExpertsWhereTheyLive) {
     const auto uses = use_with("(gate|up|down).*@0-0=ref0,other=ref0");
     ASSERT_EQ(uses.size(), 6u);
     expect_use(uses[0], 0, DType::F32, 1, kDense);
-    expect_use(uses[1], 0, DType::Q8_0, 1, 3 * kQ8Expert);
-    expect_use(uses[2], 0, DType::MXFP4, 2, 2 * 3 * kMxfp4Expert);
+    expect_use(uses[1], 0, DType::MXFP4, 2, 2 * 3 * kMxfp4Expert);
+    expect_use(uses[2], 0, DType::Q8_0, 1, 3 * kQ8Expert);
     expect_use(uses[3], 1, DType::F32, 1, kDense);
     expect_use(uses[4], 1, DType::MXFP4, 2, 2 * kMxfp4Expert);
     expect_use(uses[5], 1, DType::Q8_0, 1, kQ8Expert);

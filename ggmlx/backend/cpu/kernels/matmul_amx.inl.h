@@ -4,16 +4,12 @@
 // A block's products are exact integers; scaling and adding them stays vector work, in the same order.
 
 #include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
+#include "ggmlx/backend/cpu/simd/amx_shapes.h"
 
 namespace ggmlx {
 
-/// Shapes of the tile registers: 0 products, 1 activations, 2 weights; 3, 4, 5 the same for half a block.
-struct alignas(64) AmxShapes {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 32, 64, 16, 64, 64};
-    uint8_t rows[16] = {16, 16, 8, 16, 4, 16};
-};
-static_assert(sizeof(AmxShapes) == 64);
+/// Tile registers: 0 products, 1 activations, 2 weights; 3, 4, 5 the same for half a block.
+inline constexpr AmxShapes kAmxBlockShapes{.row_bytes = {64, 32, 64, 16, 64, 64}, .rows = {16, 16, 8, 16, 4, 16}};
 
 using AmxProducts = int32_t[kGroupColumns][16];
 
@@ -88,7 +84,7 @@ void amx_partial(const Partial<Tile>& a, int, float (*sums)[16]) {
 template <class Isa>
 int64_t int8_peak_amx(int64_t n_rounds) noexcept {
     alignas(64) static constexpr uint8_t kBytes[1024] = {1, 2, 3};
-    static constexpr AmxShapes kWhole{.row_bytes = {64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16}};
+    static constexpr AmxShapes kWhole{};
     _tile_loadconfig(&kWhole);
     _tile_loadd(4, kBytes, 64);
     _tile_loadd(5, kBytes, 64);
@@ -109,8 +105,7 @@ int64_t int8_peak_amx(int64_t n_rounds) noexcept {
 template <class Isa, class Tile>
 void matmul_groups_amx(const MatmulArgs& args, const ColumnGroups& columns, int64_t begin, int64_t end,
                        PanelBlock* panels, PanelSums* sums) noexcept {
-    static constexpr AmxShapes kShapes{};
-    _tile_loadconfig(&kShapes);
+    _tile_loadconfig(&kAmxBlockShapes);
     multiply_groups<Isa, Tile>(args, columns, begin, end, panels, sums, amx_partial<Isa, Tile>);
     _tile_release();
 }

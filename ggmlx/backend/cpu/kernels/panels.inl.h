@@ -25,12 +25,20 @@ void decode_panel(const Tile* tiles, int64_t n_blocks, PanelBlock* panels) {
     }
 }
 
-/// Adds the partial sums of columns [0, n) pairwise and writes the rows of y that exist.
+/// Writes the rows of y that exist, of a column and row tile.
+template <class Isa>
+void store_column(const MatmulArgs& args, const ColumnGroups& columns, int64_t column, int64_t tile,
+                  const float (&y)[16]) {
+    const int64_t first_row = 16 * tile;
+    const int n_rows = args.n_out - first_row < 16 ? static_cast<int>(args.n_out - first_row) : 16;
+    float* out = columns.y + (columns.y_row ? columns.y_row[column] : column) * columns.y_stride + first_row;
+    for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+}
+
+/// Adds the partial sums of columns [0, n) pairwise and writes them.
 template <class Isa>
 void store_group(const MatmulArgs& args, const ColumnGroups& columns, int64_t first_column, int n, int64_t tile,
                  const PanelSums& sums) {
-    const int64_t first_row = 16 * tile;
-    const int n_rows = args.n_out - first_row < 16 ? static_cast<int>(args.n_out - first_row) : 16;
     for (int c = 0; c < n; ++c) {
         alignas(64) float y[16];
         for (int row = 0; row < 16; row += Isa::kRows) {
@@ -39,9 +47,7 @@ void store_group(const MatmulArgs& args, const ColumnGroups& columns, int64_t fi
             const auto odd = Isa::add(Isa::add(at(1), at(5)), Isa::add(at(3), at(7)));
             Isa::store_rows(y + row, Isa::add(even, odd));
         }
-        const int64_t column = first_column + c;
-        float* out = columns.y + (columns.y_row ? columns.y_row[column] : column) * columns.y_stride + first_row;
-        for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+        store_column<Isa>(args, columns, first_column + c, tile, y);
     }
 }
 

@@ -5,9 +5,13 @@
 namespace ggmlx::cpu {
 
 void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                             CallStatus& status, int64_t row, bool in_group) const noexcept {
-    if (int8_) {
-        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst), in_group))
+                             CallStatus& status, int64_t row, ColumnForm as) const noexcept {
+    if (as == ColumnForm::Bf16Groups) {
+        if (!kernels.bf16.round_row(x, n_, begin, end, reinterpret_cast<Bf16Block*>(dst)) && int8_)
+            status.report(Fault::NonFinite, row);
+    } else if (int8_) {
+        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst),
+                                  as == ColumnForm::Int8Groups))
             status.report(Fault::NonFinite, row);
     } else if (padded_) {
         float* out = reinterpret_cast<float*>(dst);
@@ -22,9 +26,10 @@ void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64
 
 void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, int64_t n_head, std::byte* dst,
                   const OpCall& call, Worker& worker) noexcept {
-    if (!form.is_converted()) return;
+    const ColumnForm as = form.columns(n_tokens);
+    const bool grouped = as != ColumnForm::Rows;
+    if (!grouped && !form.is_converted()) return;
     constexpr int64_t kPiece = 32;  // blocks: 4 KiB of x
-    const bool grouped = form.is_grouped(n_tokens);
     const int64_t n_pieces = ceil_div(form.n_blocks(), kPiece);
     worker.team.share(n_tokens * n_head * n_pieces, 1, [&](int64_t i, int64_t) {
         const int64_t row = i / n_pieces, t = row / n_head, head = row % n_head;
@@ -34,7 +39,7 @@ void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, 
             return form.convert(values, begin, end, dst + row * form.row_bytes(), worker.kernels, *call.status, t);
         auto* groups = reinterpret_cast<ActivationBlock*>(dst + head * form.group_bytes(n_tokens));
         auto* column = reinterpret_cast<std::byte*>(groups + group_block(t, form.n_blocks()));
-        form.convert(values, begin, end, column, worker.kernels, *call.status, t, true);
+        form.convert(values, begin, end, column, worker.kernels, *call.status, t, as);
         if (t == n_tokens - 1) clear_group_end(groups, n_tokens, form.n_blocks(), begin, end);
     });
 }

@@ -27,12 +27,21 @@ inline int64_t group_block(int64_t c, int64_t n_blocks, int64_t b = 0) {
 }
 inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{kGroupColumns}); }
 
+/// How the columns of one product are multiplied: one by one as rows, or in groups of blocks.
+enum class ColumnForm : uint8_t { Rows, Int8Groups, Bf16Groups };
+
+/// The least number of columns for which products in bf16 pay beside those in int8. Rounding a block of 16 rows to bf16
+/// is about 200 vector instructions, its product with 16 columns 16 cycles; an int8 block takes about 6 cycles per
+/// column and little to decode. They meet between 16 and 20 columns.
+inline constexpr int64_t kBf16Columns = 20;
+
 /// Rows of n activations for weights of one dtype.
 class ActivationForm {
   public:
-    ActivationForm(DType weight, int64_t n)
+    ActivationForm(const CpuKernels& kernels, DType weight, int64_t n)
         : int8_(is_block(weight) && weight != DType::MXFP8),
           padded_(weight == DType::MXFP8 && n % kBlock != 0),
+          bf16_(kernels.bf16.matmul[static_cast<size_t>(weight)] != nullptr),
           n_(n) {}
 
     bool operator==(const ActivationForm&) const = default;
@@ -46,10 +55,19 @@ class ActivationForm {
         return padded_ ? n_blocks() * kBlock * static_cast<int64_t>(sizeof(float)) : 0;
     }
     /// False: the weights' kernels take columns as rows, however many.
-    bool can_group() const { return int8_; }
-    /// True if n columns are multiplied as groups: more than a kernel takes at once, so that keeping a weight's
-    /// decoding for all of them is worth it.
-    bool is_grouped(int64_t n) const { return can_group() && n > kMaxColumns; }
+    bool can_group() const { return int8_ || bf16_; }
+    bool has_bf16() const { return bf16_; }
+    /// Groups: more columns than a kernel takes at once, so that keeping a weight's decoding for all is worth it.
+    ColumnForm columns(int64_t n) const {
+        if (n <= kMaxColumns || !can_group()) return ColumnForm::Rows;
+        return bf16_ && (!int8_ || n >= kBf16Columns) ? ColumnForm::Bf16Groups : ColumnForm::Int8Groups;
+    }
+    bool is_grouped(int64_t n) const { return columns(n) != ColumnForm::Rows; }
+    /// Of the largest panel that a product of groups needs per block of a row tile.
+    int64_t panel_bytes() const {
+        static_assert(sizeof(Bf16Panel) >= sizeof(PanelBlock));
+        return static_cast<int64_t>(bf16_ ? sizeof(Bf16Panel) : int8_ ? sizeof(PanelBlock) : 0);
+    }
     int64_t group_bytes(int64_t n) const {
         return n_groups(n) * kGroupColumns * blocks_in_group(n_blocks()) *
                static_cast<int64_t>(sizeof(ActivationBlock));
@@ -61,13 +79,13 @@ class ActivationForm {
         if (is_converted()) return {converted, row_bytes()};
         return {reinterpret_cast<const std::byte*>(x), n_ * static_cast<int64_t>(sizeof(float))};
     }
-    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`. in_group: dst is where
-    /// a column of a group begins.
+    /// Converts blocks [begin, end) of a row; a value that is not finite is reported for `row`, where int8 could not
+    /// express it. Not as rows: dst is where a column of a group begins.
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
-                 CallStatus& status, int64_t row, bool in_group = false) const noexcept;
+                 CallStatus& status, int64_t row, ColumnForm as = ColumnForm::Rows) const noexcept;
 
   private:
-    bool int8_, padded_;
+    bool int8_, padded_, bf16_;
     int64_t n_;
 };
 
@@ -84,26 +102,39 @@ class PanelScratch {
   public:
     /// For every thread, if n columns of this form are grouped; takes nothing otherwise.
     PanelScratch(Scratch& scratch, const ActivationForm& form, int64_t n, int n_threads)
-        : n_blocks_(blocks_in_group(form.n_blocks())),
-          panels_(scratch.take<PanelBlock>(form.is_grouped(n) ? n_threads * n_tiles() * n_blocks_ : 0)),
-          sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles() : 0)) {}
-    /// Row tiles that a kernel is given at once, so that their panels stay in the second-level cache.
-    int64_t n_tiles() const {
-        constexpr int64_t kBytes = 384 << 10, kMost = 8;
-        return std::clamp<int64_t>(kBytes / (n_blocks_ * static_cast<int64_t>(sizeof(PanelBlock)) + 1), 1, kMost);
-    }
-    /// y = W x for row tiles [begin, end).
-    void multiply(const CpuKernels& kernels, DType dtype, const MatmulArgs& args, const ColumnGroups& columns,
-                  int64_t begin, int64_t end, int thread) const noexcept {
-        for (int64_t tile = begin; tile < end; tile += n_tiles())
-            kernels.matmul_groups[static_cast<size_t>(dtype)](args, columns, tile, std::min(end, tile + n_tiles()),
-                                                              panels_ + thread * n_tiles() * n_blocks_,
-                                                              sums_ + thread * n_tiles());
+        : tile_bytes_(blocks_in_group(form.n_blocks()) * form.panel_bytes()),
+          n_tiles_(tiles_at_once(form)),
+          panels_(scratch.take<std::byte>(form.is_grouped(n) ? n_threads * n_tiles_ * tile_bytes_ : 0)),
+          sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles_ : 0)) {}
+    /// Row tiles that a kernel is given at once.
+    int64_t n_tiles() const { return n_tiles_; }
+    /// y = W x for row tiles [begin, end); columns are in groups of this form.
+    void multiply(const CpuKernels& kernels, DType dtype, ColumnForm form, const MatmulArgs& args,
+                  const ColumnGroups& columns, int64_t begin, int64_t end, int thread) const noexcept {
+        std::byte* panels = panels_ + thread * n_tiles_ * tile_bytes_;
+        for (int64_t tile = begin; tile < end; tile += n_tiles_) {
+            const int64_t last = std::min(end, tile + n_tiles_);
+            if (form == ColumnForm::Bf16Groups)
+                kernels.bf16.matmul[static_cast<size_t>(dtype)](args, columns, tile, last,
+                                                                reinterpret_cast<Bf16Panel*>(panels));
+            else
+                kernels.matmul_groups[static_cast<size_t>(dtype)](
+                    args, columns, tile, last, reinterpret_cast<PanelBlock*>(panels), sums_ + thread * n_tiles_);
+        }
     }
 
   private:
-    int64_t n_blocks_;
-    PanelBlock* panels_;
+    /// So many that their panels stay in the second-level cache. Those of bf16 are multiplied by twos, and processors
+    /// that have it have at least 1 MiB.
+    int64_t tiles_at_once(const ActivationForm& form) const {
+        constexpr int64_t kBytes = 384 << 10, kBf16Bytes = 512 << 10, kMost = 8;
+        if (!form.has_bf16()) return std::clamp<int64_t>(kBytes / (tile_bytes_ + 1), 1, kMost);
+        return std::clamp<int64_t>(kBf16Bytes / tile_bytes_ / 2 * 2, 2, kMost);
+    }
+
+    int64_t tile_bytes_;
+    int64_t n_tiles_;
+    std::byte* panels_;
     PanelSums* sums_;
 };
 

@@ -103,9 +103,11 @@ struct ExpertColumns {
     }
 };
 
-/// Copies the blocks of rows to the groups of experts with many pairs.
+/// Fills the groups of experts with many pairs: with the blocks of converted rows, or from the rows' values (not finite
+/// ones were reported when rows were converted).
 template <class RowOfPair>
-void gather_columns(const ExpertColumns& x, const Groups& groups, RowOfPair row_of_pair, Worker& worker) noexcept {
+void gather_columns(const ExpertColumns& x, const float* values, const Groups& groups, RowOfPair row_of_pair,
+                    Worker& worker) noexcept {
     if (!x.form.can_group() || *groups.n_grouped == 0) return;
     const int64_t n_blocks = x.form.n_blocks();
     worker.team.share(*groups.n_active, 1, [&](int64_t i, int64_t) {
@@ -113,9 +115,16 @@ void gather_columns(const ExpertColumns& x, const Groups& groups, RowOfPair row_
         if (groups.group[e] < 0) return;
         const std::span<const int32_t> pairs = groups.pairs_of(e);
         ActivationBlock* to = x.groups_of(groups, e);
+        const bool rounds = x.form.columns(static_cast<int64_t>(pairs.size())) == ColumnForm::Bf16Groups;
         for (size_t c = 0; c < pairs.size(); ++c) {
-            const ActivationBlock* row = x.row(row_of_pair(pairs[c]));
-            for (int64_t b = 0; b < n_blocks; ++b) to[group_block(static_cast<int64_t>(c), n_blocks, b)] = row[b];
+            const auto column = static_cast<int64_t>(c), from = int64_t{row_of_pair(pairs[c])};
+            if (rounds) {
+                worker.kernels.bf16.round_row(values + from * x.form.n(), x.form.n(), 0, n_blocks,
+                                              reinterpret_cast<Bf16Block*>(to + group_block(column, n_blocks)));
+                continue;
+            }
+            const ActivationBlock* row = x.row(from);
+            for (int64_t b = 0; b < n_blocks; ++b) to[group_block(column, n_blocks, b)] = row[b];
         }
         clear_group_end(to, static_cast<int64_t>(pairs.size()), n_blocks, 0, n_blocks);
     });

@@ -39,7 +39,7 @@ void multiply_expert(const Stack& stack, int64_t e, const Groups& groups, const 
     const auto n = static_cast<int64_t>(pairs.size());
     const MatmulArgs args = stack.matrix(groups.slot[e]);
     if (x.is_grouped(groups, e)) {
-        return panels.multiply(worker.kernels, stack.weight.dtype, args,
+        return panels.multiply(worker.kernels, stack.weight.dtype, x.form.columns(n), args,
                                {x.groups_of(groups, e), n, y, stack.n_out(), pairs.data()}, begin, end,
                                worker.team.index());
     }
@@ -83,21 +83,21 @@ struct FeedForwardScratch {
           x_panels(s, wider(x_form, up_form), n_pairs, n_threads),
           h_panels(s, h_form, n_pairs, n_threads) {}
 
-    /// The one of two forms of the same rows that needs panels, if any does.
+    /// The one of two forms of the same rows that needs the larger panels, if any does.
     static const ActivationForm& wider(const ActivationForm& a, const ActivationForm& b) {
-        return a.can_group() ? a : b;
+        return a.panel_bytes() >= b.panel_bytes() ? a : b;
     }
 };
 
 /// gate, up and down of Experts and ExpertRows, which both have them from input 3 on.
 struct FeedForward {
-    explicit FeedForward(const OpCall& c)
-        : call(c), gate{c.in[3], bias(6)}, up{c.in[4], bias(7)}, down{c.in[5], bias(8)} {}
+    FeedForward(const OpCall& c, const Worker& worker)
+        : call(c), kernels(worker.kernels), gate{c.in[3], bias(6)}, up{c.in[4], bias(7)}, down{c.in[5], bias(8)} {}
 
     const TensorView* bias(size_t i) const { return call.param<ExpertsParams>().has_bias ? &call.in[i] : nullptr; }
-    ActivationForm x_form() const { return {gate.weight.dtype, gate.n_in()}; }
-    ActivationForm up_form() const { return {up.weight.dtype, up.n_in()}; }
-    ActivationForm h_form() const { return {down.weight.dtype, down.n_in()}; }
+    ActivationForm x_form() const { return {kernels, gate.weight.dtype, gate.n_in()}; }
+    ActivationForm up_form() const { return {kernels, up.weight.dtype, up.n_in()}; }
+    ActivationForm h_form() const { return {kernels, down.weight.dtype, down.n_in()}; }
 
     FeedForwardScratch take_scratch(const Choice& choice, Scratch& scratch, int n_threads) const {
         return FeedForwardScratch(scratch, call.in[0].shape[0], choice.n_pairs(), choice.n_expert(), gate.n_out(),
@@ -110,10 +110,11 @@ struct FeedForward {
     /// h = swiglu(gate · x, up · x) for 32-row blocks [begin, end) of one expert, already in the form down reads.
     void first_half(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
                     Worker& worker) const noexcept;
-    void activate(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
-                  const CpuKernels& kernels) const noexcept;
+    void activate(int64_t e, int64_t begin, int64_t end, const Choice& choice,
+                  const FeedForwardScratch& s) const noexcept;
 
     const OpCall& call;
+    const CpuKernels& kernels;
     Stack gate, up, down;
 };
 
@@ -125,15 +126,16 @@ void FeedForward::first_half(int64_t e, int64_t begin, int64_t end, const Choice
     multiply_expert(gate, e, s.groups, s.x, values, token_of_pair, s.x_panels, s.gate, 2 * begin, last_tile, worker);
     multiply_expert(up, e, s.groups, up_form() == x_form() ? s.x : s.x_up, values, token_of_pair, s.x_panels, s.up,
                     2 * begin, last_tile, worker);
-    activate(e, begin, end, choice, s, worker.kernels);
+    activate(e, begin, end, choice, s);
 }
 
-void FeedForward::activate(int64_t e, int64_t begin, int64_t end, const Choice& choice, const FeedForwardScratch& s,
-                           const CpuKernels& kernels) const noexcept {
+void FeedForward::activate(int64_t e, int64_t begin, int64_t end, const Choice& choice,
+                           const FeedForwardScratch& s) const noexcept {
     const SwiGLUParams& p = call.param<ExpertsParams>().activation;
     const int64_t n_ff = gate.n_out(), first = kBlock * begin, n = std::min(kBlock * end, n_ff) - first;
     const std::span<const int32_t> pairs = s.groups.pairs_of(e);
-    const bool grouped = s.h.is_grouped(s.groups, e);
+    const ColumnForm as = s.h.form.columns(static_cast<int64_t>(pairs.size()));
+    const bool grouped = as != ColumnForm::Rows;
     for (size_t c = 0; c < pairs.size(); ++c) {
         const int64_t pair = pairs[c], token = pair / choice.k();
         float* g = s.gate + pair * n_ff;
@@ -142,7 +144,7 @@ void FeedForward::activate(int64_t e, int64_t begin, int64_t end, const Choice& 
         if (grouped)
             row = reinterpret_cast<std::byte*>(s.h.groups_of(s.groups, e) +
                                                group_block(static_cast<int64_t>(c), s.h.form.n_blocks()));
-        s.h.form.convert(g, begin, end, row, kernels, *call.status, token, grouped);
+        s.h.form.convert(g, begin, end, row, kernels, *call.status, token, as);
     }
     if (grouped)
         clear_group_end(s.h.groups_of(s.groups, e), static_cast<int64_t>(pairs.size()), s.h.form.n_blocks(), begin,
@@ -157,7 +159,7 @@ void FeedForward::prepare(const Choice& choice, Scratch& scratch, Worker& worker
         if (x == &s.x_up && up_form() == x_form()) break;
         convert_chosen(x->form, call.in[0], choice, s.groups, x->rows, call, worker);
         worker.team.barrier();
-        gather_columns(*x, s.groups, token_of_pair, worker);
+        gather_columns(*x, call.in[0].as<const float>(), s.groups, token_of_pair, worker);
     }
 }
 
@@ -173,14 +175,15 @@ void FeedForward::run(const Choice& choice, Scratch& scratch, float* rows, Worke
 
 /// One stacked matrix times rows.
 struct ExpertMatmul {
-    ExpertMatmul(const OpCall& c, int n_threads)
+    ExpertMatmul(const OpCall& c, const Worker& worker)
         : call(c),
           stack{c.in[3], c.param<ExpertsParams>().has_bias ? &c.in[4] : nullptr},
           choice{c.in[1], &c.in[2], stack.weight.shape[0]},
           scratch(c.scratch),
           groups(scratch, choice.n_pairs(), choice.n_expert()),
-          x(scratch, {stack.weight.dtype, stack.n_in()}, c.in[0].shape.n_rows(), choice.n_pairs(), choice.n_expert()),
-          panels(scratch, x.form, choice.n_pairs(), n_threads) {}
+          x(scratch, {worker.kernels, stack.weight.dtype, stack.n_in()}, c.in[0].shape.n_rows(), choice.n_pairs(),
+            choice.n_expert()),
+          panels(scratch, x.form, choice.n_pairs(), worker.team.n_threads()) {}
 
     int64_t row_of_pair(int64_t pair) const { return call.in[0].shape.rank() == 3 ? pair : pair / choice.k(); }
     void prepare(Worker& worker) const noexcept {
@@ -188,7 +191,7 @@ struct ExpertMatmul {
         convert_chosen(x.form, call.in[0], choice, groups, x.rows, call, worker);
         worker.team.barrier();
         gather_columns(
-            x, groups, [&](int64_t pair) { return row_of_pair(pair); }, worker);
+            x, call.in[0].as<const float>(), groups, [&](int64_t pair) { return row_of_pair(pair); }, worker);
     }
     void run(Worker& worker) const noexcept {
         multiply_pairs(
@@ -237,19 +240,19 @@ const float* find_row(const OpCall& call, const TensorView& ids, size_t first, i
 }  // namespace
 
 void expert_rows_light(const OpCall& call, Worker& worker) noexcept {
-    const FeedForward expert(call);
+    const FeedForward expert(call, worker);
     Scratch scratch(call.scratch);
     expert.prepare({call.in[1], &call.in[2], call.in[3].shape[0]}, scratch, worker);
 }
 
 void expert_rows_heavy(const OpCall& call, Worker& worker) noexcept {
-    const FeedForward expert(call);
+    const FeedForward expert(call, worker);
     Scratch scratch(call.scratch);
     expert.run({call.in[1], &call.in[2], call.in[3].shape[0]}, scratch, call.out[0].as<float>(), worker);
 }
 
 void experts_light(const OpCall& call, Worker& worker) noexcept {
-    const FeedForward expert(call);
+    const FeedForward expert(call, worker);
     const Choice choice{call.in[1], nullptr, call.in[3].shape[0]};
     Scratch scratch(call.scratch);
     scratch.take<float>(choice.n_pairs() * call.in[0].shape[1]);
@@ -257,7 +260,7 @@ void experts_light(const OpCall& call, Worker& worker) noexcept {
 }
 
 void experts_heavy(const OpCall& call, Worker& worker) noexcept {
-    const FeedForward expert(call);
+    const FeedForward expert(call, worker);
     const Choice choice{call.in[1], nullptr, call.in[3].shape[0]};
     const int64_t n = call.in[0].shape[1], k = choice.k();
     Scratch scratch(call.scratch);
@@ -270,12 +273,8 @@ void experts_heavy(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-void expert_matmul_light(const OpCall& call, Worker& worker) noexcept {
-    ExpertMatmul(call, worker.team.n_threads()).prepare(worker);
-}
-void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept {
-    ExpertMatmul(call, worker.team.n_threads()).run(worker);
-}
+void expert_matmul_light(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call, worker).prepare(worker); }
+void expert_matmul_heavy(const OpCall& call, Worker& worker) noexcept { ExpertMatmul(call, worker).run(worker); }
 
 void expert_select_light(const OpCall& call, Worker& worker) noexcept {
     const TensorView& ids = call.in[0];
@@ -295,31 +294,33 @@ void expert_sum_light(const OpCall& call, Worker& worker) noexcept {
              [&](int64_t i) { return find_row(call, ids, 2, i); });
 }
 
-size_t expert_rows_scratch(const Node& node, int n_threads) {
+size_t expert_rows_scratch(const Node& node, const TeamKernels& team) {
     const Tensor x = node.inputs[0], ids = node.inputs[1];
     const Tensor gate = node.inputs[3], up = node.inputs[4], down = node.inputs[5];
     // Experts has no slot table: its experts are its slots. Others: slot_of_expert says how many experts there are.
     const Tensor slots = node.op == Op::Experts ? gate : node.inputs[2];
     Scratch scratch(nullptr);
     const FeedForwardScratch used(scratch, x.dim(0), ids.shape().n_elements(), slots.dim(0), gate.dim(1),
-                                  ActivationForm(gate.dtype(), gate.dim(2)), ActivationForm(up.dtype(), up.dim(2)),
-                                  ActivationForm(down.dtype(), down.dim(2)), n_threads);
+                                  ActivationForm(team.kernels, gate.dtype(), gate.dim(2)),
+                                  ActivationForm(team.kernels, up.dtype(), up.dim(2)),
+                                  ActivationForm(team.kernels, down.dtype(), down.dim(2)), team.n_threads);
     return scratch.used_bytes();
 }
 
-size_t experts_scratch(const Node& node, int n_threads) {
+size_t experts_scratch(const Node& node, const TeamKernels& team) {
     Scratch scratch(nullptr);
     scratch.take<float>(node.inputs[1].shape().n_elements() * node.inputs[0].dim(1));
-    return scratch.used_bytes() + expert_rows_scratch(node, n_threads);
+    return scratch.used_bytes() + expert_rows_scratch(node, team);
 }
 
-size_t expert_matmul_scratch(const Node& node, int n_threads) {
+size_t expert_matmul_scratch(const Node& node, const TeamKernels& team) {
     const Tensor x = node.inputs[0], ids = node.inputs[1], slots = node.inputs[2], weight = node.inputs[3];
     const int64_t n_pairs = ids.shape().n_elements();
     Scratch scratch(nullptr);
     const Groups groups(scratch, n_pairs, slots.dim(0));
-    const ExpertColumns columns(scratch, {weight.dtype(), weight.dim(2)}, x.shape().n_rows(), n_pairs, slots.dim(0));
-    const PanelScratch panels(scratch, columns.form, n_pairs, n_threads);
+    const ExpertColumns columns(scratch, {team.kernels, weight.dtype(), weight.dim(2)}, x.shape().n_rows(), n_pairs,
+                                slots.dim(0));
+    const PanelScratch panels(scratch, columns.form, n_pairs, team.n_threads);
     return scratch.used_bytes();
 }
 

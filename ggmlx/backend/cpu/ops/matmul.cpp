@@ -49,17 +49,17 @@ namespace {
 
 /// x [n_tokens, n_head, n_in] times one matrix per head; a plain product has one head.
 struct Product {
-    Product(const OpCall& c, int64_t heads, int n_threads)
+    Product(const OpCall& c, int64_t heads, const Worker& worker)
         : call(c),
           dtype(c.in[0].dtype),
           n_head(heads),
           n_out(c.in[0].shape[-2]),
           n_in(c.in[0].shape[-1]),
           n_tokens(c.in[1].shape[0]),
-          form(dtype, n_in),
+          form(worker.kernels, dtype, n_in),
           scratch(c.scratch),
           converted(scratch.take<std::byte>(n_head * form.bytes(n_tokens))),
-          panels(scratch, form, n_tokens, n_threads) {}
+          panels(scratch, form, n_tokens, worker.team.n_threads()) {}
 
     void convert(Worker& worker) const noexcept {
         convert_rows(form, call.in[1].as<const float>(), n_tokens, n_head, converted, call, worker);
@@ -82,8 +82,8 @@ void Product::multiply_head(int64_t head, int64_t begin, int64_t end, Worker& wo
     float* y = call.out[0].as<float>() + head * n_out;
     if (form.is_grouped(n_tokens)) {
         const auto* x = reinterpret_cast<const ActivationBlock*>(converted + head * form.group_bytes(n_tokens));
-        return panels.multiply(worker.kernels, dtype, args, {x, n_tokens, y, n_head * n_out, nullptr}, begin, end,
-                               worker.team.index());
+        return panels.multiply(worker.kernels, dtype, form.columns(n_tokens), args,
+                               {x, n_tokens, y, n_head * n_out, nullptr}, begin, end, worker.team.index());
     }
     const ActivationRows rows = form.rows(call.in[1].as<const float>(), converted);
     multiply_tiles(worker.kernels, dtype, args, n_tokens, begin, end, [&](int64_t t) {
@@ -104,12 +104,12 @@ void Product::multiply(Worker& worker) const noexcept {
     });
 }
 
-size_t product_scratch(const Node& node, int64_t n_head, int n_threads) {
+size_t product_scratch(const Node& node, int64_t n_head, const TeamKernels& team) {
     const Tensor w = node.inputs[0], x = node.inputs[1];
-    const ActivationForm form(w.dtype(), w.dim(-1));
+    const ActivationForm form(team.kernels, w.dtype(), w.dim(-1));
     Scratch scratch(nullptr);
     scratch.take<std::byte>(n_head * form.bytes(x.dim(0)));
-    const PanelScratch panels(scratch, form, x.dim(0), n_threads);
+    const PanelScratch panels(scratch, form, x.dim(0), team.n_threads);
     return scratch.used_bytes();
 }
 
@@ -117,22 +117,18 @@ int64_t heads_of(const OpCall& call) { return call.in[0].shape[0]; }
 
 }  // namespace
 
-void matmul_light(const OpCall& call, Worker& worker) noexcept {
-    Product(call, 1, worker.team.n_threads()).convert(worker);
-}
-void matmul_heavy(const OpCall& call, Worker& worker) noexcept {
-    Product(call, 1, worker.team.n_threads()).multiply(worker);
-}
+void matmul_light(const OpCall& call, Worker& worker) noexcept { Product(call, 1, worker).convert(worker); }
+void matmul_heavy(const OpCall& call, Worker& worker) noexcept { Product(call, 1, worker).multiply(worker); }
 void head_matmul_light(const OpCall& call, Worker& worker) noexcept {
-    Product(call, heads_of(call), worker.team.n_threads()).convert(worker);
+    Product(call, heads_of(call), worker).convert(worker);
 }
 void head_matmul_heavy(const OpCall& call, Worker& worker) noexcept {
-    Product(call, heads_of(call), worker.team.n_threads()).multiply(worker);
+    Product(call, heads_of(call), worker).multiply(worker);
 }
 
-size_t matmul_scratch(const Node& node, int n_threads) { return product_scratch(node, 1, n_threads); }
-size_t head_matmul_scratch(const Node& node, int n_threads) {
-    return product_scratch(node, node.inputs[0].dim(0), n_threads);
+size_t matmul_scratch(const Node& node, const TeamKernels& team) { return product_scratch(node, 1, team); }
+size_t head_matmul_scratch(const Node& node, const TeamKernels& team) {
+    return product_scratch(node, node.inputs[0].dim(0), team);
 }
 
 }  // namespace ggmlx::cpu

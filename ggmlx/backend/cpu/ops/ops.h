@@ -17,6 +17,12 @@ struct Worker {
     Member& team;
 };
 
+/// What the size of an op's scratch depends on beside the op.
+struct TeamKernels {
+    const CpuKernels& kernels;
+    int n_threads;
+};
+
 void get_rows_light(const OpCall& call, Worker& worker) noexcept;
 void matmul_light(const OpCall& call, Worker& worker) noexcept;
 void matmul_heavy(const OpCall& call, Worker& worker) noexcept;
@@ -49,12 +55,12 @@ void expert_select_light(const OpCall& call, Worker& worker) noexcept;
 void expert_sum_light(const OpCall& call, Worker& worker) noexcept;
 void copy_light(const OpCall& call, Worker& worker) noexcept;
 
-size_t matmul_scratch(const Node& node, int n_threads);
-size_t head_matmul_scratch(const Node& node, int n_threads);
-size_t router_scratch(const Node& node, int n_threads);
-size_t attention_scratch(const Node& node, int n_threads);
-size_t experts_scratch(const Node& node, int n_threads);
-size_t expert_rows_scratch(const Node& node, int n_threads);
-size_t expert_matmul_scratch(const Node& node, int n_threads);
+size_t matmul_scratch(const Node& node, const TeamKernels& team);
+size_t head_matmul_scratch(const Node& node, const TeamKernels& team);
+size_t router_scratch(const Node& node, const TeamKernels& team);
+size_t attention_scratch(const Node& node, const TeamKernels& team);
+size_t experts_scratch(const Node& node, const TeamKernels& team);
+size_t expert_rows_scratch(const Node& node, const TeamKernels& team);
+size_t expert_matmul_scratch(const Node& node, const TeamKernels& team);
 
 }  // namespace ggmlx::cpu

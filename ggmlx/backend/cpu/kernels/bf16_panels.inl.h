@@ -1,0 +1,149 @@
+#pragma once
+// Weights of a row tile rounded to bf16, once for many columns, and the same for rows of activations. A block's 16
+// pairs of values lie as tile registers and dot products of pairs want them: pair by pair, the 16 rows side by side.
+
+#include <utility>
+
+#include "ggmlx/backend/cpu/kernels/matmul_groups.inl.h"
+
+namespace ggmlx {
+
+/// A weight matrix of tiles with integer quants; kDotsOffset is what load() adds to them.
+template <class Isa, class Tile>
+struct Bf16Quants {
+    using Math = TileMath<Isa, Tile>;
+    using Rows = typename Isa::Rows;
+    static constexpr int64_t kValues = 32 * Math::kSubBlocks;  ///< along a row of one tile
+    static_assert(Math::kDotsOffset >= 0, "one scale per block");
+
+    static int64_t n_blocks(int64_t n_in) { return (n_in + kValues - 1) / kValues * Math::kSubBlocks; }
+    static void decode(const MatmulArgs& args, int64_t row_tile, int64_t b, Bf16Panel& panel) {
+        const int64_t n_tiles = n_blocks(args.n_in) / Math::kSubBlocks;
+        const Tile& tile = static_cast<const Tile*>(args.weight)[row_tile * n_tiles + b / Math::kSubBlocks];
+        const int sub = static_cast<int>(b % Math::kSubBlocks);
+        for (int row = 0; row < 16; row += Isa::kRows) {
+            typename Isa::Bytes w[8];
+            Math::load(tile, sub, row, w);
+            const Rows scale = Math::scale(tile, sub, row);
+            Rows addend;
+            if constexpr (Math::kHasMin)
+                addend = Math::addend(tile, sub, row);
+            else
+                addend = Isa::mul(scale, Isa::splat_rows(-static_cast<float>(Math::kDotsOffset)));
+            for (int g = 0; g < 8; ++g) {
+                Isa::store_pairs(panel.w[2 * g][row], value<0>(w[g], scale, addend), value<1>(w[g], scale, addend));
+                Isa::store_pairs(panel.w[2 * g + 1][row], value<2>(w[g], scale, addend), value<3>(w[g], scale, addend));
+            }
+        }
+    }
+
+  private:
+    template <int j>
+    static Rows value(typename Isa::Bytes w, Rows scale, Rows addend) {
+        return Isa::fma(Isa::template rows_u8<j>(w), scale, addend);
+    }
+};
+
+/// MXFP8: every value is a bf16 as it is. A NaN code makes a block's first value a NaN, and so the row's sum.
+template <class Isa>
+struct Bf16Floats8 {
+    using Rows = typename Isa::Rows;
+
+    static int64_t n_blocks(int64_t n_in) { return (n_in + 31) / 32; }
+    static void decode(const MatmulArgs& args, int64_t row_tile, int64_t b, Bf16Panel& panel) {
+        const TileMXFP8& tile = static_cast<const TileMXFP8*>(args.weight)[row_tile * n_blocks(args.n_in) + b];
+        for (int row = 0; row < 16; row += Isa::kRows) {
+            typename Isa::Bytes w[8], nans = Isa::zero_bytes();
+            for (int g = 0; g < 8; ++g) {
+                w[g] = Isa::load_bytes(tile.q[g][row]);
+                nans = Isa::or_f8_nans(nans, w[g]);
+            }
+            const Rows scale = Isa::rows_e8m0(tile.e + row), first = Isa::nan_where_any(nans, value<0>(w[0], scale));
+            for (int g = 0; g < 8; ++g) {
+                Isa::store_pairs(panel.w[2 * g][row], g == 0 ? first : value<0>(w[g], scale), value<1>(w[g], scale));
+                Isa::store_pairs(panel.w[2 * g + 1][row], value<2>(w[g], scale), value<3>(w[g], scale));
+            }
+        }
+    }
+
+  private:
+    template <int j>
+    static Rows value(typename Isa::Bytes w, Rows scale) {
+        return Isa::mul(scale, Isa::template rows_f8<j>(w));
+    }
+};
+
+/// Sixteen pairs of bf16, a pair in each lane.
+using PairLanes = int32_t __attribute__((vector_size(64)));
+
+/// Lanes j with bit S of a, and without it of b, change places: one step of a transposition.
+template <int S, int... j>
+__attribute__((always_inline)) inline void exchange_lanes(PairLanes& a, PairLanes& b,
+                                                          std::integer_sequence<int, j...>) {
+    const PairLanes first = __builtin_shufflevector(a, b, ((j & S) == 0 ? j : 16 + j - S)...);
+    b = __builtin_shufflevector(a, b, ((j & S) == 0 ? j + S : 16 + j)...);
+    a = first;
+}
+template <class Isa, int S>
+__attribute__((always_inline)) inline void transpose_step(PairLanes (&rows)[16]) {
+    unroll<16>([&](auto i) __attribute__((always_inline)) {
+        if constexpr ((i.value & S) == 0)
+            exchange_lanes<S>(rows[i.value], rows[i.value + S], std::make_integer_sequence<int, 16>());
+    });
+}
+
+/// A matrix of plain rows, of bf16 or f16.
+template <class Isa, bool is_f16>
+struct Bf16Plain {
+    static int64_t n_blocks(int64_t n_in) { return (n_in + 31) / 32; }
+    static void decode(const MatmulArgs& args, int64_t row_tile, int64_t b, Bf16Panel& panel) {
+        const int64_t left = args.n_in - 32 * b;
+        const auto* w = static_cast<const uint16_t*>(args.weight) + 16 * row_tile * args.n_in + 32 * b;
+        PairLanes rows[16];
+        for (int r = 0; r < 16; ++r, w += args.n_in) {
+            uint16_t values[32] = {};
+            const bool exists = 16 * row_tile + r < args.n_out;
+            if (exists && left >= 32) {
+                load(w, rows[r]);
+                continue;
+            }
+            for (int64_t k = 0; exists && k < left; ++k) values[k] = w[k];
+            load(values, rows[r]);
+        }
+        transpose_step<Isa, 1>(rows);
+        transpose_step<Isa, 2>(rows);
+        transpose_step<Isa, 4>(rows);
+        transpose_step<Isa, 8>(rows);
+        for (int pair = 0; pair < 16; ++pair) __builtin_memcpy(panel.w[pair], &rows[pair], sizeof(PairLanes));
+    }
+
+  private:
+    static void load(const uint16_t* w, PairLanes& pairs) {
+        alignas(64) uint16_t values[32];
+        if constexpr (is_f16) {
+            Isa::round32_f16(w, values);
+            w = values;
+        }
+        __builtin_memcpy(&pairs, w, sizeof pairs);
+    }
+};
+
+/// Bf16Kernels::round_row.
+template <class Isa>
+bool round_row(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out) noexcept {
+    const int64_t per_partial = ((n + 31) / 32 + 7) / 8;
+    auto most = Isa::splat8(0.0f);
+    for (int64_t b = begin; b < end; ++b) {
+        const float* values = x + 32 * b;
+        float padded[32];
+        if (n - 32 * b < 32) {
+            for (int64_t i = 0; i < 32; ++i) padded[i] = 32 * b + i < n ? values[i] : 0.0f;
+            values = padded;
+        }
+        for (int i = 0; i < 32; i += 8) most = Isa::abs_bits_max(Isa::load8(values + i), most);
+        Isa::round32(values, out[((b & 7) * per_partial + (b >> 3)) * kGroupColumns].x);
+    }
+    return Isa::largest_abs(most) <= 3.402823466e38f;  // false for NaN
+}
+
+}  // namespace ggmlx
