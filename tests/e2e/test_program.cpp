@@ -393,6 +393,29 @@ TEST_F(Program, SaysWhichKernelsMultiplyHowMuch) {
     EXPECT_EQ(run_program({"run", stories_, "-n", "1", "-q"}).err.find("kernels: "), std::string::npos);
 }
 
+TEST_F(Program, FastBf16SaysWhatCameOfIt) {
+    const auto run = [this](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = {"run", stories_, "-p", "Once upon a time", "-n", "12", "--temp", "0"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_program(arguments);
+    };
+    const auto exact = run({});
+    EXPECT_EQ(exact.err.find("bf16 products"), std::string::npos) << exact.err;
+    // Without the instructions it is a remark, and without effect.
+    const auto scalar = run({"--fast-bf16", "--isa", "scalar"});
+    EXPECT_EQ(scalar.exit_code, 0);
+    EXPECT_EQ(scalar.out, exact.out);
+    EXPECT_NE(scalar.err.find("--fast-bf16 without effect (scalar has no bf16 products"), std::string::npos)
+        << scalar.err;
+    // A model of f32 is multiplied exactly on any processor.
+    const auto fast = run({"--fast-bf16"});
+    EXPECT_EQ(fast.exit_code, 0) << fast.err;
+    EXPECT_EQ(fast.out, exact.out);
+    EXPECT_NE(fast.err.find("bf16 products"), std::string::npos) << fast.err;
+    for (const char* command : {"run", "chat", "bench", "eval", "perplexity", "plan"})
+        EXPECT_NE(run_program({command, "--help"}).out.find("--fast-bf16"), std::string::npos) << command;
+}
+
 TEST_F(Program, MemoryOptionsChangeNoToken) {
     const auto run = [this](const std::vector<std::string>& more) {
         std::vector<std::string> arguments = {"run", stories_, "-p", "Once upon a time", "-n", "12", "--temp", "0"};

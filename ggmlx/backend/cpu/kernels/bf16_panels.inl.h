@@ -8,6 +8,32 @@
 
 namespace ggmlx {
 
+/// Where the blocks of a row tile, or of a column of a group, lie (ColumnGroups): parts of the same size, one for each
+/// partial sum of exact products, of which the last places may be empty.
+template <class Isa>
+struct Bf16Order {
+    int64_t n_blocks;
+    int n_parts = 8;  ///< a power of two
+
+    int64_t part_size() const { return (n_blocks + n_parts - 1) / n_parts; }
+    int64_t size() const { return n_parts * part_size(); }
+    /// Calls f(place) for every block, in the order of places.
+    template <class F>
+    __attribute__((always_inline)) void each_place(const F& f) const {
+        for (int part = 0; part < n_parts; ++part) {
+            const int64_t begin = part * part_size(), end = begin + (n_blocks - part + n_parts - 1) / n_parts;
+            for (int64_t place = begin; place < end; ++place) f(place);
+        }
+    }
+    /// Calls f(block, place) for blocks [begin, end).
+    template <class F>
+    void each_block(int64_t begin, int64_t end, const F& f) const {
+        const int shift = __builtin_ctz(static_cast<unsigned>(n_parts));
+        const int64_t mask = n_parts - 1, per_part = part_size();
+        for (int64_t b = begin; b < end; ++b) f(b, (b & mask) * per_part + (b >> shift));
+    }
+};
+
 /// A weight matrix of tiles with integer quants; kDotsOffset is what load() adds to them.
 template <class Isa, class Tile>
 struct Bf16Quants {
@@ -131,9 +157,8 @@ struct Bf16Plain {
 /// Bf16Kernels::round_row.
 template <class Isa>
 bool round_row(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out) noexcept {
-    const int64_t per_partial = ((n + 31) / 32 + 7) / 8;
     auto most = Isa::splat8(0.0f);
-    for (int64_t b = begin; b < end; ++b) {
+    Bf16Order<Isa>{(n + 31) / 32}.each_block(begin, end, [&](int64_t b, int64_t place) {
         const float* values = x + 32 * b;
         float padded[32];
         if (n - 32 * b < 32) {
@@ -141,8 +166,8 @@ bool round_row(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block*
             values = padded;
         }
         for (int i = 0; i < 32; i += 8) most = Isa::abs_bits_max(Isa::load8(values + i), most);
-        Isa::round32(values, out[((b & 7) * per_partial + (b >> 3)) * kGroupColumns].x);
-    }
+        Isa::round32(values, out[place * kGroupColumns].x);
+    });
     return Isa::largest_abs(most) <= 3.402823466e38f;  // false for NaN
 }
 

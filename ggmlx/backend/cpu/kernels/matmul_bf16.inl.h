@@ -1,63 +1,48 @@
 #pragma once
 // y = W x for many columns in bf16: sums over the whole of K stay in registers as float32. A panel and a group's blocks
-// are read in the order in which they lie (ColumnGroups), both as one stream per eighth.
+// are read in the order in which they lie.
 
 #include "ggmlx/backend/cpu/kernels/bf16_panels.inl.h"
 
 namespace ggmlx {
 
-/// The blocks of one group or row tile: eight parts with room for per_part each, of which the first ones are filled.
-struct Bf16Order {
-    int64_t n_blocks, per_part;
-};
-
-/// Calls f(place) for every block, in the order of places.
-template <class Isa, class F>
-__attribute__((always_inline)) inline void for_each_bf16_place(const Bf16Order& order, const F& f) {
-    for (int64_t part = 0; part < 8; ++part) {
-        const int64_t begin = part * order.per_part, count = (order.n_blocks - part + 7) / 8;
-        for (int64_t place = begin; place < begin + count; ++place) f(place);
-    }
-}
-
 /// N columns of a group and one part of the rows, with dot products of pairs.
 template <class Isa, int N>
-void add_bf16_columns(const Bf16Order& order, const Bf16Block* x, const Bf16Panel* panel, int row, float (*sums)[16]) {
+void add_bf16_columns(const Bf16Order<Isa>& order, const Bf16Block* x, const Bf16Panel* panel, int row,
+                      float (*sums)[16]) {
     typename Isa::Rows sum[N];
     unroll<N>([&](auto c) __attribute__((always_inline)) { sum[c.value] = Isa::splat_rows(0.0f); });
-    for_each_bf16_place<Isa>(
-        order, [&](int64_t place) __attribute__((always_inline)) {
-            const Bf16Block* block = x + place * kGroupColumns;
-            for (int pair = 0; pair < 16; ++pair) {
-                const auto w = Isa::load_bytes(panel[place].w[pair][row]);
-                unroll<N>([&](auto c) __attribute__((always_inline)) {
-                    sum[c.value] = Isa::add_pairs(sum[c.value], w, block[c.value].x + 2 * pair);
-                });
-            }
-        });
+    order.each_place([&](int64_t place) __attribute__((always_inline)) {
+        const Bf16Block* block = x + place * kGroupColumns;
+        for (int pair = 0; pair < 16; ++pair) {
+            const auto w = Isa::load_bytes(panel[place].w[pair][row]);
+            unroll<N>([&](auto c) __attribute__((always_inline)) {
+                sum[c.value] = Isa::add_pairs(sum[c.value], w, block[c.value].x + 2 * pair);
+            });
+        }
+    });
     unroll<N>([&](auto c) __attribute__((always_inline)) { Isa::store_rows(sums[c.value] + row, sum[c.value]); });
 }
 
 /// G groups and R row tiles, at most two each, with tile registers: sums[2 g + r].
 template <class Isa, int G, int R>
-void add_bf16_tiles(const Bf16Order& order, const Bf16Block* x, int64_t group_blocks, const Bf16Panel* panel,
-                    int64_t panel_blocks, float (*sums)[kGroupColumns][16]) {
+void add_bf16_tiles(const Bf16Order<Isa>& order, const Bf16Block* x, const Bf16Panel* panel,
+                    float (*sums)[kGroupColumns][16]) {
     const auto each = [](auto f) __attribute__((always_inline)) {
         unroll<G>([&](auto g) __attribute__((always_inline)) {
             unroll<R>([&](auto r) __attribute__((always_inline)) { f(g, r); });
         });
     };
     each([](auto g, auto r) __attribute__((always_inline)) { Isa::template clear<2 * g.value + r.value>(); });
-    for_each_bf16_place<Isa>(
-        order, [&](int64_t place) __attribute__((always_inline)) {
-            unroll<G>([&](auto g) __attribute__((always_inline)) {
-                Isa::template load<4 + g.value>(x + g.value * group_blocks + place * kGroupColumns);
-            });
-            unroll<R>([&](auto r) __attribute__((always_inline)) {
-                Isa::template load<6 + r.value>(panel + r.value * panel_blocks + place);
-            });
-            each([](auto g, auto r) __attribute__((always_inline)) { Isa::template multiply<g.value, r.value>(); });
+    order.each_place([&](int64_t place) __attribute__((always_inline)) {
+        unroll<G>([&](auto g) __attribute__((always_inline)) {
+            Isa::template load<4 + g.value>(x + (g.value * order.size() + place) * kGroupColumns);
         });
+        unroll<R>([&](auto r) __attribute__((always_inline)) {
+            Isa::template load<6 + r.value>(panel + r.value * order.size() + place);
+        });
+        each([](auto g, auto r) __attribute__((always_inline)) { Isa::template multiply<g.value, r.value>(); });
+    });
     each([&](auto g, auto r) __attribute__((always_inline)) {
         constexpr int kSum = 2 * g.value + r.value;
         Isa::template save<kSum>(sums[kSum]);
@@ -71,21 +56,20 @@ struct Bf16Product {
     const MatmulArgs& args;
     const ColumnGroups& columns;
     int64_t begin, end;  ///< row tiles
-    Bf16Order order;
+    Bf16Order<Isa> order;
     Bf16Panel* panels;
 
     const Bf16Block* group(int64_t g) const {
-        return reinterpret_cast<const Bf16Block*>(columns.x) + g * 8 * order.per_part * kGroupColumns;
+        return reinterpret_cast<const Bf16Block*>(columns.x) + g * order.size() * kGroupColumns;
     }
-    const Bf16Panel* panel(int64_t tile) const { return panels + (tile - begin) * 8 * order.per_part; }
+    Bf16Panel* panel(int64_t tile) const { return panels + (tile - begin) * order.size(); }
     int64_t n_groups() const { return (columns.n + kGroupColumns - 1) / kGroupColumns; }
 
     template <class Weights>
     void decode() const {
         for (int64_t tile = begin; tile < end; ++tile)
-            for (int64_t b = 0; b < order.n_blocks; ++b)
-                Weights::decode(args, tile, b,
-                                panels[(tile - begin) * 8 * order.per_part + (b & 7) * order.per_part + (b >> 3)]);
+            order.each_block(0, order.n_blocks,
+                             [&](int64_t b, int64_t place) { Weights::decode(args, tile, b, panel(tile)[place]); });
         asm volatile("" ::: "memory");  // AMX loads are not seen as reading the panels
     }
     void store(int64_t g, int64_t tile, const float (*sums)[16]) const {
@@ -112,8 +96,7 @@ struct Bf16Product {
     template <int G, int R>
     void multiply_registers(int64_t g, int64_t tile) const {
         alignas(64) float sums[4][kGroupColumns][16];
-        const int64_t blocks = 8 * order.per_part;
-        add_bf16_tiles<Isa, G, R>(order, group(g), blocks * kGroupColumns, panel(tile), blocks, sums);
+        add_bf16_tiles<Isa, G, R>(order, group(g), panel(tile), sums);
         for (int i = 0; i < G; ++i)
             for (int r = 0; r < R; ++r) store(g + i, tile + r, sums[2 * i + r]);
     }
@@ -136,8 +119,7 @@ struct Bf16Product {
 template <class Isa, class Weights>
 Bf16Product<Isa> make_bf16_product(const MatmulArgs& args, const ColumnGroups& columns, int64_t begin, int64_t end,
                                    Bf16Panel* panels) {
-    const int64_t n_blocks = Weights::n_blocks(args.n_in);
-    return {args, columns, begin, end, {n_blocks, (n_blocks + 7) / 8}, panels};
+    return {args, columns, begin, end, {Weights::n_blocks(args.n_in)}, panels};
 }
 
 /// Bf16Kernels::matmul with vdpbf16ps.
