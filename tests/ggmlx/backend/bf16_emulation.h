@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ggmlx/backend/cpu/kernels/matmul_bf16.inl.h"
+#include "ggmlx/backend/cpu/simd/bf16_e2m1.h"
 #include "ggmlx/backend/cpu/simd/scalar.h"
 
 namespace ggmlx::test {
@@ -29,6 +30,27 @@ struct EmulatedBf16 : Scalar {
             pairs[i][0] = rounded(first.v[i]);
             pairs[i][1] = rounded(second.v[i]);
         }
+        std::memcpy(p, pairs, sizeof pairs);
+    }
+    static bool any_above(const uint8_t (&e)[16], int n) {
+        for (const uint8_t byte : e)
+            if (byte > n) return true;
+        return false;
+    }
+    static Ints e2m1_lowering(const uint8_t* e) {
+        Ints steps;
+        for (int i = 0; i < 8; ++i) steps.v[i] = (kLargestLoweredE8M0 - e[i]) << 7;
+        return steps;
+    }
+    template <int half>
+    static void store_e2m1_pairs(void* p, Bytes codes, Ints lowering) {
+        uint16_t pairs[8][2];
+        for (int i = 0; i < 8; ++i)
+            for (int j = 0; j < 2; ++j) {
+                const uint8_t code = codes.v[i][2 * half + j];
+                const int magnitude = kRaisedE2M1[code] - lowering.v[i];
+                pairs[i][j] = static_cast<uint16_t>((magnitude > 0 ? magnitude : 0) | (code & 8) << 12);
+            }
         std::memcpy(p, pairs, sizeof pairs);
     }
     static Rows add_pairs(Rows sum, Bytes w, const uint16_t* x) {

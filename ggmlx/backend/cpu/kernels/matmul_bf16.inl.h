@@ -161,6 +161,7 @@ constexpr Bf16Kernels make_bf16_tiles(const char* name) {
         if constexpr (TileMath<Isa, Tile>::kDotsOffset >= 0)
             k.matmul[static_cast<int>(Tile::kType)] = matmul_bf16_tiles<Isa, Bf16Quants<Isa, Tile>>;
     });
+    k.matmul[static_cast<int>(DType::MXFP4)] = matmul_bf16_tiles<Isa, Bf16Floats4<Isa>>;
     k.matmul[static_cast<int>(DType::MXFP8)] = matmul_bf16_tiles<Isa, Bf16Floats8<Isa>>;
     k.matmul[static_cast<int>(DType::BF16)] = matmul_bf16_tiles<Isa, Bf16Plain<Isa, false>>;
     k.matmul[static_cast<int>(DType::F16)] = matmul_bf16_tiles<Isa, Bf16Plain<Isa, true>>;

@@ -30,10 +30,11 @@ inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{
 /// How the columns of one product are multiplied: one by one as rows, or in groups of blocks.
 enum class ColumnForm : uint8_t { Rows, Int8Groups, Bf16Groups };
 
-/// The least number of columns for which products in bf16 pay beside those in int8. Rounding a block of 16 rows to bf16
-/// is about 200 vector instructions, its product with 16 columns 16 cycles; an int8 block takes about 6 cycles per
-/// column and little to decode. They meet between 16 and 20 columns.
-inline constexpr int64_t kBf16Columns = 20;
+/// The least number of columns for which products in bf16 pay beside those in int8: more than one group. Per block of a
+/// row tile, in cycles: decoding to bf16 takes 55 (MXFP4) to 110, then 16 to 20 a group; int8 takes 15 and then about
+/// 70 a group with AMX, 6 a column with AVX-512 (BENCHMARKS.md; decoding as llvm-mca has it for a Xeon). They are even
+/// at one group and 155 to 95 … 150 at two.
+inline constexpr int64_t kBf16Columns = kGroupColumns + 1;
 
 /// Rows of n activations for weights of one dtype.
 class ActivationForm {
