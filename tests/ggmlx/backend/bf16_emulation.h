@@ -3,6 +3,8 @@
 // machine. It rounds as the instructions are documented to (Intel SDM, VCVTNE2PS2BF16, VDPBF16PS and TDPBF16PS): to
 // nearest even, subnormal inputs and results as zeros, products added with one rounding.
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "ggmlx/backend/cpu/kernels/matmul_bf16.inl.h"
