@@ -21,7 +21,7 @@ bool weights_supported(const Node& node) {
 bool append_supported(const Node& node) { return is_cache_type(node.inputs[0]); }
 bool attention_supported(const Node& node) { return is_cache_type(node.inputs[1]) && is_cache_type(node.inputs[2]); }
 
-size_t none(const Node&, int) { return 0; }
+size_t none(const Node&, const TeamSize&) { return 0; }
 
 /// Values that the light part of a call reads or writes.
 template <size_t I>

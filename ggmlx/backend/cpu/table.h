@@ -10,7 +10,7 @@ struct OpRow {
     Op op;
     /// Whether there are kernels for the dtypes of a node; shapes never matter.
     bool (*supports)(const Node& node);
-    size_t (*scratch_bytes)(const Node& node, int n_threads);
+    size_t (*scratch_bytes)(const Node& node, const TeamSize& team);
     /// Values that the light part works on.
     int64_t (*light_values)(const OpCall& call);
     /// The two parts (ops.h); either may be null.

@@ -7,7 +7,8 @@ namespace ggmlx::cpu {
 void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
                              CallStatus& status, int64_t row, bool in_group) const noexcept {
     if (int8_) {
-        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst), in_group))
+        if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst),
+                                  in_group ? n_partials_ : 0))
             status.report(Fault::NonFinite, row);
     } else if (padded_) {
         float* out = reinterpret_cast<float*>(dst);
@@ -15,9 +16,9 @@ void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::by
     }
 }
 
-void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept {
+void ActivationForm::clear_group_end(ActivationBlock* groups, int64_t n, int64_t begin, int64_t end) const noexcept {
     for (int64_t c = n; c < n_groups(n) * kGroupColumns; ++c)
-        for (int64_t b = begin; b < end; ++b) groups[group_block(c, n_blocks, b)] = ActivationBlock{};
+        for (int64_t b = begin; b < end; ++b) groups[group_block(c, b)] = ActivationBlock{};
 }
 
 void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, int64_t n_head, std::byte* dst,
@@ -33,9 +34,9 @@ void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, 
         if (!grouped)
             return form.convert(values, begin, end, dst + row * form.row_bytes(), worker.kernels, *call.status, t);
         auto* groups = reinterpret_cast<ActivationBlock*>(dst + head * form.group_bytes(n_tokens));
-        auto* column = reinterpret_cast<std::byte*>(groups + group_block(t, form.n_blocks()));
+        auto* column = reinterpret_cast<std::byte*>(groups + form.group_block(t));
         form.convert(values, begin, end, column, worker.kernels, *call.status, t, true);
-        if (t == n_tokens - 1) clear_group_end(groups, n_tokens, form.n_blocks(), begin, end);
+        if (t == n_tokens - 1) form.clear_group_end(groups, n_tokens, begin, end);
     });
 }
 

@@ -18,21 +18,15 @@ struct ActivationRows {
     const void* row(int64_t i) const { return data + i * row_bytes; }
 };
 
-/// Blocks of a column in a group, whose eight parts are of the same size.
-inline int64_t blocks_in_group(int64_t n_blocks) { return round_up(n_blocks, int64_t{8}); }
-/// Where column c of groups begins; with b the place of its block b.
-inline int64_t group_block(int64_t c, int64_t n_blocks, int64_t b = 0) {
-    const int64_t padded = blocks_in_group(n_blocks), place = b % 8 * (padded / 8) + b / 8;
-    return (c / kGroupColumns * padded + place) * kGroupColumns + c % kGroupColumns;
-}
 inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{kGroupColumns}); }
 
-/// Rows of n activations for weights of one dtype.
+/// Rows of n activations for weights of one dtype and so many partial sums (MatmulArgs).
 class ActivationForm {
   public:
-    ActivationForm(DType weight, int64_t n)
+    ActivationForm(DType weight, int64_t n, int n_partials = 8)
         : int8_(is_block(weight) && weight != DType::MXFP8),
           padded_(weight == DType::MXFP8 && n % kBlock != 0),
+          n_partials_(n_partials),
           n_(n) {}
 
     bool operator==(const ActivationForm&) const = default;
@@ -50,9 +44,15 @@ class ActivationForm {
     /// True if n columns are multiplied as groups: more than a kernel takes at once, so that keeping a weight's
     /// decoding for all of them is worth it.
     bool is_grouped(int64_t n) const { return can_group() && n > kMaxColumns; }
+    /// Blocks of a column in a group, whose parts, one per partial sum, are of the same size.
+    int64_t blocks_in_group() const { return round_up(n_blocks(), int64_t{n_partials_}); }
+    /// Where column c of groups begins; with b the place of its block b.
+    int64_t group_block(int64_t c, int64_t b = 0) const {
+        const int64_t padded = blocks_in_group(), place = b % n_partials_ * (padded / n_partials_) + b / n_partials_;
+        return (c / kGroupColumns * padded + place) * kGroupColumns + c % kGroupColumns;
+    }
     int64_t group_bytes(int64_t n) const {
-        return n_groups(n) * kGroupColumns * blocks_in_group(n_blocks()) *
-               static_cast<int64_t>(sizeof(ActivationBlock));
+        return n_groups(n) * kGroupColumns * blocks_in_group() * static_cast<int64_t>(sizeof(ActivationBlock));
     }
     /// Of n converted rows in the order that suits n columns.
     int64_t bytes(int64_t n) const { return is_grouped(n) ? group_bytes(n) : n * row_bytes(); }
@@ -66,13 +66,14 @@ class ActivationForm {
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
                  CallStatus& status, int64_t row, bool in_group = false) const noexcept;
 
+    /// Zeros what the last of n columns leaves free in its group, blocks [begin, end).
+    void clear_group_end(ActivationBlock* groups, int64_t n, int64_t begin, int64_t end) const noexcept;
+
   private:
     bool int8_, padded_;
+    int n_partials_;
     int64_t n_;
 };
-
-/// Zeros what the last of n columns leaves free in its group, blocks [begin, end).
-void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept;
 
 /// Converts the rows of x [n_tokens, n_head, n] to dst as far as anything is to be done: rows in the order of x, or for
 /// every head the groups of its tokens, n_head · bytes(n_tokens) bytes in all.
@@ -84,7 +85,7 @@ class PanelScratch {
   public:
     /// For every thread, if n columns of this form are grouped; takes nothing otherwise.
     PanelScratch(Scratch& scratch, const ActivationForm& form, int64_t n, int n_threads)
-        : n_blocks_(blocks_in_group(form.n_blocks())),
+        : n_blocks_(form.blocks_in_group()),
           panels_(scratch.take<PanelBlock>(form.is_grouped(n) ? n_threads * n_tiles() * n_blocks_ : 0)),
           sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles() : 0)) {}
     /// Row tiles that a kernel is given at once, so that their panels stay in the second-level cache.

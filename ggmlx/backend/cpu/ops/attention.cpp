@@ -394,11 +394,11 @@ void attention_heavy(const OpCall& call, Worker& worker) noexcept {
         run_units(a, memory, worker);
 }
 
-size_t attention_scratch(const Node& node, int n_threads) {
+size_t attention_scratch(const Node& node, const TeamSize& team) {
     const auto& params = std::get<AttentionParams>(node.params);
     const Sizes sizes = sizes_of(params, node.inputs[0].shape(), node.inputs[1].shape(), node.inputs[2].shape(),
-                                 node.inputs[3].shape(), n_threads);
-    return Memory(nullptr, sizes, n_threads).scratch.used_bytes();
+                                 node.inputs[3].shape(), team.n_threads);
+    return Memory(nullptr, sizes, team.n_threads).scratch.used_bytes();
 }
 
 }  // namespace ggmlx::cpu

@@ -130,9 +130,9 @@ void head_matmul_heavy(const OpCall& call, Worker& worker) noexcept {
     Product(call, heads_of(call), worker.team.n_threads()).multiply(worker);
 }
 
-size_t matmul_scratch(const Node& node, int n_threads) { return product_scratch(node, 1, n_threads); }
-size_t head_matmul_scratch(const Node& node, int n_threads) {
-    return product_scratch(node, node.inputs[0].dim(0), n_threads);
+size_t matmul_scratch(const Node& node, const TeamSize& team) { return product_scratch(node, 1, team.n_threads); }
+size_t head_matmul_scratch(const Node& node, const TeamSize& team) {
+    return product_scratch(node, node.inputs[0].dim(0), team.n_threads);
 }
 
 }  // namespace ggmlx::cpu

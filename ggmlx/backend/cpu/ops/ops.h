@@ -49,12 +49,12 @@ void expert_select_light(const OpCall& call, Worker& worker) noexcept;
 void expert_sum_light(const OpCall& call, Worker& worker) noexcept;
 void copy_light(const OpCall& call, Worker& worker) noexcept;
 
-size_t matmul_scratch(const Node& node, int n_threads);
-size_t head_matmul_scratch(const Node& node, int n_threads);
-size_t router_scratch(const Node& node, int n_threads);
-size_t attention_scratch(const Node& node, int n_threads);
-size_t experts_scratch(const Node& node, int n_threads);
-size_t expert_rows_scratch(const Node& node, int n_threads);
-size_t expert_matmul_scratch(const Node& node, int n_threads);
+size_t matmul_scratch(const Node& node, const TeamSize& team);
+size_t head_matmul_scratch(const Node& node, const TeamSize& team);
+size_t router_scratch(const Node& node, const TeamSize& team);
+size_t attention_scratch(const Node& node, const TeamSize& team);
+size_t experts_scratch(const Node& node, const TeamSize& team);
+size_t expert_rows_scratch(const Node& node, const TeamSize& team);
+size_t expert_matmul_scratch(const Node& node, const TeamSize& team);
 
 }  // namespace ggmlx::cpu

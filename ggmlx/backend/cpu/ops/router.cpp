@@ -36,9 +36,9 @@ void router_light(const OpCall& call, Worker& worker) noexcept {
     });
 }
 
-size_t router_scratch(const Node& node, int n_threads) {
+size_t router_scratch(const Node& node, const TeamSize& team) {
     Scratch scratch(nullptr);
-    scratch.take<float>(n_threads * thread_floats(std::get<RouterParams>(node.params), node.inputs[0].dim(1)));
+    scratch.take<float>(team.n_threads * thread_floats(std::get<RouterParams>(node.params), node.inputs[0].dim(1)));
     return scratch.used_bytes();
 }
 
