@@ -81,8 +81,8 @@ DeviceWeights::ResidentPlan DeviceWeights::plan_resident(const std::vector<const
         const Tensor tensor = (*tensors_)[static_cast<int32_t>(id)];
         for (Resident& part : residents_[id]) {
             if (!reads_host_memory(part)) continue;
-            const bool expands = stored[id]->compressed;
-            if (expands && part.is_sharded()) continue;  // load_tensor expands it, then deals it out
+            const bool expands = stored[id]->compressed, has_slices = tensor.shape().rank() == 3;
+            if (part.is_sharded() && (expands || !has_slices)) continue;  // load_tensor deals out what it has in memory
             place_slots(tensor, part, static_cast<int64_t>(stored[id]->expert_stride));
             uint64_t& end =
                 (part.is_sharded() ? plan.shard_bytes : plan.region_bytes)[static_cast<size_t>(part.device)];

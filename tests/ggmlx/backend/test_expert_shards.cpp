@@ -4,7 +4,6 @@
 
 #include <random>
 
-#include "ggmlx/backend/cpu/cpu_backend.h"
 #include "ggmlx/backend/expert_shards.h"
 #include "ggmlx/quant/quantize.h"
 
@@ -121,21 +120,6 @@ TEST(ExpertShards, OnlyTilesOf32ValuesKeepPartialSums) {
         EXPECT_TRUE(keeps_partial_sums(dtype)) << name(dtype);
     for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::Q4_K, DType::Q6_K})
         EXPECT_FALSE(keeps_partial_sums(dtype)) << name(dtype);
-}
-
-TEST(RealNodes, ShardsLieOnTheirNodes) {
-    const NumaPlan plan = plan_numa(NumaPolicy::Shard, "", allowed_cpus(), can_bind_memory());
-    if (plan.policy == NumaPolicy::Off) GTEST_SKIP() << "memory cannot be bound here: " << plan.reason;
-    const auto cpu = make_cpu_backend({.numa = NumaPolicy::Shard});
-    ASSERT_EQ(cpu->n_shards(), plan.n_shards);
-    for (size_t size : {size_t{100}, size_t{5} << 20}) {
-        const Backend::ShardedMemory memory = cpu->alloc_shards(size);
-        for (int shard = 0; shard < plan.n_shards; ++shard)
-            for (size_t at = 0; at < size; at += 4096)
-                ASSERT_EQ(node_of_page(memory.data.get() + shard * memory.stride + at),
-                          plan.nodes[static_cast<size_t>(shard)])
-                    << at;
-    }
 }
 
 }  // namespace

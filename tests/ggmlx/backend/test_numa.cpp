@@ -166,6 +166,21 @@ TEST_F(RealNodes, TheCpuAllocatesAsItsPolicySays) {
     EXPECT_NE(cpu->description().find("numa interleave (over "), std::string::npos) << cpu->description();
 }
 
+TEST_F(RealNodes, ShardsLieOnTheirNodes) {
+    CpuOptions options;
+    options.numa = NumaPolicy::Shard;
+    const auto cpu = make_cpu_backend(options);
+    ASSERT_EQ(cpu->n_shards(), static_cast<int>(plan_.nodes.size()));
+    for (size_t size : {size_t{100}, size_t{5} << 20}) {
+        const Backend::ShardedMemory memory = cpu->alloc_shards(size);
+        for (int shard = 0; shard < cpu->n_shards(); ++shard)
+            for (size_t at = 0; at < size; at += 4096)
+                ASSERT_EQ(node_of_page(memory.data.get() + shard * memory.stride + at),
+                          plan_.nodes[static_cast<size_t>(shard)])
+                    << at;
+    }
+}
+
 TEST_F(RealNodes, ThreadsAreOnAllNodes) {
     const ThreadChoice choice = choose_threads("", allowed_cpus(), usable_cpus(),
                                                {.n_threads = static_cast<int>(plan_.nodes.size()), .spread = true});

@@ -152,6 +152,36 @@ TEST_P(ShardedLoading, DamageIsNoticed) {
     }
 }
 
+/// The same on the nodes of this machine, if it has several.
+class RealNodesLoading : public ShardedLoading {
+  protected:
+    NumaPlan plan_ = plan_numa(NumaPolicy::Shard, "", allowed_cpus(), can_bind_memory());
+
+    void SetUp() override {
+        if (plan_.policy == NumaPolicy::Off) GTEST_SKIP() << "memory cannot be bound here: " << plan_.reason;
+        cpu_ = make_cpu_backend({.n_threads = 2}, plan_);
+        ShardedLoading::SetUp();
+    }
+};
+
+TEST_P(RealNodesLoading, EveryShardLiesOnItsNode) {
+    const ModelFile file = ModelFile::open(path_);
+    const auto loaded = weights("");
+    loaded->load(file, {.resident = true});
+    for (const char* name : {"gate_exps.weight", "gate_exps.bias", "up_exps.weight", "down_exps.weight"}) {
+        const TensorView view = loaded->view(set_.get(name), 0);
+        ASSERT_EQ(view.n_shards, plan_.n_shards);
+        for (int shard = 0; shard < view.n_shards; ++shard)
+            for (int64_t slot = 0; slot < kSlices; ++slot)
+                EXPECT_EQ(node_of_page(view.data + shard * view.shard_stride + slot * view.slot_stride),
+                          plan_.nodes[static_cast<size_t>(shard)])
+                    << name << " slot " << slot;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(File, RealNodesLoading, testing::Bool(),
+                         [](const auto& test) { return test.param ? "compressed" : "raw"; });
+
 INSTANTIATE_TEST_SUITE_P(File, ShardedLoading, testing::Bool(),
                          [](const auto& test) { return test.param ? "compressed" : "raw"; });
 
