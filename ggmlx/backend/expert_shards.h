@@ -4,9 +4,10 @@
 // then holds whole partial sums of the one summation order (block b adds to partial b mod 8), and the result has the
 // same bits as with whole experts.
 //
-// Rows of gate and up, values of their biases and columns of down are blocks of that dimension. A shard is again a
-// matrix in stored form, of its blocks in increasing order; only the last block of all may be shorter than 32, and it
-// is the last of its shard too.
+// Rows of gate and up, values of their biases and columns of down are blocks of that dimension. Where columns of down
+// cannot be dealt out (keeps_partial_sums), its rows and the values of its bias are instead, in blocks of 32 as well:
+// every row's sum is then taken by one node, from values of all. A shard is again a matrix in stored form, of its
+// blocks in increasing order; only the last block of all may be shorter than 32, and it is the last of its shard too.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,5 @@
 // Experts that a device deals out to its memory nodes: which ones, and how their bytes get there and back.
 
-#include <fmt/ranges.h>
-
-#include <set>
-
 #include "ggmlx/backend/resident.h"
 
 namespace ggmlx {
@@ -16,14 +12,12 @@ void DeviceWeights::Resident::collect(int64_t expert, std::byte* stored) const {
     for (int shard = 0; shard < shards.n_shards; ++shard) join_shard(shards, shard, shard_of(expert, shard), stored);
 }
 
-std::string DeviceWeights::stay_whole_because(const Node& experts, DeviceId device) const {
+bool DeviceWeights::is_split(const Node& experts, DeviceId device) const {
     const Tensor gate = experts.inputs[3], up = experts.inputs[4], down = experts.inputs[5];
     for (int64_t e = 0; e < expert_count(down); ++e)
         for (Tensor other : {gate, up})
-            if ((placement_[other].device_of(e) == device) != (placement_[down].device_of(e) == device))
-                return "gate, up and down of an expert on different devices";
-    if (keeps_partial_sums(down.dtype())) return "";
-    return fmt::format("{} cannot be cut by 32 columns", name(down.dtype()));
+            if ((placement_[other].device_of(e) == device) != (placement_[down].device_of(e) == device)) return true;
+    return false;
 }
 
 void DeviceWeights::mark_dealt_out(Tensor weight, DeviceId device, ShardAxis axis) {
@@ -36,27 +30,27 @@ void DeviceWeights::mark_dealt_out(Tensor weight, DeviceId device, ShardAxis axi
 
 std::string DeviceWeights::deal_out_experts(const Graph& graph) {
     int n_whole = 0, n_all = 0;
-    std::set<std::string> reasons;
     for (const Node& node : graph.nodes()) {
         if (node.op != Op::Experts) continue;
         for (const Resident& part : residents_[static_cast<size_t>(node.inputs[5].info().id)]) {
             if (devices_[static_cast<size_t>(part.device)]->n_shards() == 1) continue;
             ++n_all;
-            if (const std::string reason = stay_whole_because(node, part.device); !reason.empty()) {
+            if (is_split(node, part.device)) {
                 ++n_whole;
-                reasons.insert(reason);
                 continue;
             }
+            const bool by_columns = keeps_partial_sums(node.inputs[5].dtype());
             mark_dealt_out(node.inputs[3], part.device, ShardAxis::Rows);
             mark_dealt_out(node.inputs[4], part.device, ShardAxis::Rows);
-            mark_dealt_out(node.inputs[5], part.device, ShardAxis::Columns);
+            mark_dealt_out(node.inputs[5], part.device, by_columns ? ShardAxis::Columns : ShardAxis::Rows);
             if (!std::get<ExpertsParams>(node.params).has_bias) continue;
             mark_dealt_out(node.inputs[6], part.device, ShardAxis::Columns);
             mark_dealt_out(node.inputs[7], part.device, ShardAxis::Columns);
+            if (!by_columns) mark_dealt_out(node.inputs[8], part.device, ShardAxis::Columns);
         }
     }
     if (n_whole == 0) return "";
-    return fmt::format("{} of {} layers are not dealt out: {}", n_whole, n_all, fmt::join(reasons, ", "));
+    return fmt::format("{} of {} layers have gate, up and down on different devices", n_whole, n_all);
 }
 
 }  // namespace ggmlx

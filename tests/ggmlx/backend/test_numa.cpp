@@ -173,6 +173,7 @@ TEST_F(RealNodes, ShardsLieOnTheirNodes) {
     ASSERT_EQ(cpu->n_shards(), static_cast<int>(plan_.nodes.size()));
     for (size_t size : {size_t{100}, size_t{5} << 20}) {
         const Backend::ShardedMemory memory = cpu->alloc_shards(size);
+        std::memset(memory.data.get(), 1, static_cast<size_t>(cpu->n_shards() * memory.stride));
         for (int shard = 0; shard < cpu->n_shards(); ++shard)
             for (size_t at = 0; at < size; at += 4096)
                 ASSERT_EQ(node_of_page(memory.data.get() + shard * memory.stride + at),

@@ -17,8 +17,10 @@ class DealtOutWeights {
         const bool has_bias = call.param<ExpertsParams>().has_bias;
         deal_out(call.in[3], ShardAxis::Rows, n_shards);
         deal_out(call.in[4], ShardAxis::Rows, n_shards);
-        deal_out(call.in[5], ShardAxis::Columns, n_shards);
-        for (size_t i = 6; i < 8 && has_bias; ++i) deal_out(call.in[i], ShardAxis::Columns, n_shards);
+        const bool by_columns = keeps_partial_sums(call.in[5].dtype);
+        deal_out(call.in[5], by_columns ? ShardAxis::Columns : ShardAxis::Rows, n_shards);
+        for (size_t i = 6; i < (by_columns ? 8 : 9) && has_bias; ++i)
+            deal_out(call.in[i], ShardAxis::Columns, n_shards);
     }
 
   private:
@@ -116,6 +118,10 @@ std::vector<ShardedCase> sharded_cases() {
         for (int64_t n_ff : {31, 300, 320}) cases.push_back({type, type, n_ff, n_ff == 300});
     for (int64_t n_ff : {768, 1408}) cases.push_back({DType::MXFP4, DType::MXFP4, n_ff});
     cases.push_back({DType::MXFP4, DType::MXFP4, 2880, true});
+    for (DType down : {DType::F32, DType::F16, DType::BF16})
+        for (int64_t n_ff : {31, 300}) cases.push_back({DType::Q8_0, down, n_ff, n_ff == 300});
+    for (DType down : {DType::Q4_K, DType::Q6_K})
+        for (int64_t n_ff : {256, 768}) cases.push_back({down, down, n_ff, n_ff == 768});
     for (DType gate : {DType::Q4_K, DType::Q6_K, DType::F16, DType::F32, DType::MXFP8})
         cases.push_back({gate, DType::Q8_0, 100, true});
     return cases;

@@ -19,19 +19,29 @@ struct BlockSizes {
     /// Of the two forms of x the one that needs panels, if any does.
     ActivationForm panel_form() const { return x_form().can_group() ? x_form() : up_form(); }
     int64_t n_ff_of(int shard) const { return shard_extent(n_ff, shard, n_shards); }
-    ActivationForm h_form(int shard) const { return {down, n_ff_of(shard), 8 / n_shards}; }
+    int64_t n_embd_of(int shard) const { return shard_extent(n_embd, shard, n_shards); }
+    /// Whether a shard has whole rows of down, and not columns of all.
+    bool has_rows() const { return n_shards > 1 && !keeps_partial_sums(down); }
+    /// h as a shard reads it.
+    ActivationForm h_form(int shard) const {
+        return has_rows() ? ActivationForm(down, n_ff) : ActivationForm(down, n_ff_of(shard), 8 / n_shards);
+    }
 };
 
 /// Scratch that all shards read.
 struct SharedScratch {
     Groups groups;
     ExpertColumns x, x_up;  ///< as gate reads it, and as up does if that differs
+    float* h_values;        ///< [n_pairs, n_ff], and as down reads it: where shards have rows of down
+    ExpertColumns h;
     PanelScratch x_panels, h_panels;
 
     SharedScratch(Scratch& s, const BlockSizes& b)
         : groups(s, b.n_pairs, b.n_expert),
           x(s, b.x_form(), b.n_tokens, b.n_pairs, b.n_expert),
           x_up(s, b.up_form(), b.is_up_like_gate() ? 0 : b.n_tokens, b.is_up_like_gate() ? 0 : b.n_pairs, b.n_expert),
+          h_values(s.take<float>(b.has_rows() ? b.n_pairs * b.n_ff : 0)),
+          h(s, b.h_form(0), b.has_rows() ? b.n_pairs : 0, b.has_rows() ? b.n_pairs : 0, b.n_expert),
           x_panels(s, b.panel_form(), b.n_pairs, b.n_threads),
           h_panels(s, b.h_form(0), b.n_pairs, b.n_threads) {}  // no shard is larger than the first
 };
@@ -39,14 +49,16 @@ struct SharedScratch {
 /// Scratch of one shard: a row per pair each.
 struct ShardScratch {
     float *gate, *up;
-    ExpertColumns h;
-    float* rows;  ///< for the first shard: none, its rows are the result
+    ExpertColumns h;  ///< of its own part, where shards have columns of down
+    float* rows;      ///< [n_pairs, n_embd], none for the first shard: its rows are the result; or its rows of all
 
     ShardScratch(Scratch& s, const BlockSizes& b, int shard)
         : gate(s.take<float>(b.n_pairs * b.n_ff_of(shard))),
           up(s.take<float>(b.n_pairs * b.n_ff_of(shard))),
-          h(s, b.h_form(shard), b.n_pairs, b.n_pairs, b.n_expert),
-          rows(s.take<float>(shard == 0 ? 0 : b.n_pairs * b.n_embd)) {}
+          h(s, b.h_form(shard), b.has_rows() ? 0 : b.n_pairs, b.has_rows() ? 0 : b.n_pairs, b.n_expert),
+          rows(s.take<float>(b.n_pairs * (b.has_rows() ? b.n_embd_of(shard)
+                                          : shard == 0 ? 0
+                                                       : b.n_embd))) {}
 };
 
 /// One step's block with its scratch.
@@ -87,10 +99,19 @@ class FeedForward {
     template <class F>
     void for_own_shards(const Member& team, F f) const;
     void first_half(int shard, Among among, Worker& worker) const noexcept;
+    SwiGLUArgs activation() const {
+        const SwiGLUParams& p = call_.param<ExpertsParams>().activation;
+        return {p.alpha, p.clamp, p.up_offset};
+    }
+    /// Where column c of an expert begins in h, its row or its place in a group.
+    std::byte* column_of(const ExpertColumns& h, int64_t e, int64_t c) const;
     void activate(int64_t e, int64_t begin, int64_t end, int64_t n_ff, const ShardScratch& own,
                   const CpuKernels& kernels) const noexcept;
+    void activate_shared(int64_t e, int64_t begin, int64_t end, int shard, const ShardScratch& own,
+                         const CpuKernels& kernels) const noexcept;
     void second_half(int shard, Among among, float* rows, Worker& worker) const noexcept;
     void add_shards(float* rows, Worker& worker) const noexcept;
+    void join_rows(float* rows, Worker& worker) const noexcept;
 };
 
 void FeedForward::prepare(Worker& worker) const noexcept {
@@ -119,7 +140,10 @@ void FeedForward::run(float* rows, Worker& worker) const noexcept {
     for_own_shards(worker.team, [&](int shard, Among among) { second_half(shard, among, rows, worker); });
     if (sizes_.n_shards == 1) return;
     worker.team.barrier();
-    add_shards(rows, worker);
+    if (sizes_.has_rows())
+        join_rows(rows, worker);
+    else
+        add_shards(rows, worker);
 }
 
 /// h = swiglu(gate · x, up · x), already in the form that down reads.
@@ -138,38 +162,81 @@ void FeedForward::first_half(int shard, Among among, Worker& worker) const noexc
                                       own.gate, 2 * begin, last_tile, worker);
                       multiply_expert(up_stack, e, shared_.groups, x_up, values, row_of_pair, shared_.x_panels, own.up,
                                       2 * begin, last_tile, worker);
-                      activate(e, begin, end, gate_stack.n_out, own, worker.kernels);
+                      if (sizes_.has_rows())
+                          activate_shared(e, begin, end, shard, own, worker.kernels);
+                      else
+                          activate(e, begin, end, gate_stack.n_out, own, worker.kernels);
                   });
+}
+
+std::byte* FeedForward::column_of(const ExpertColumns& h, int64_t e, int64_t c) const {
+    if (h.is_grouped(shared_.groups, e))
+        return reinterpret_cast<std::byte*>(h.groups_of(shared_.groups, e) + h.form.group_block(c));
+    return h.rows + shared_.groups.pairs_of(e)[static_cast<size_t>(c)] * h.form.row_bytes();
 }
 
 /// 32-row blocks [begin, end) of one expert; n_ff: of the shard.
 void FeedForward::activate(int64_t e, int64_t begin, int64_t end, int64_t n_ff, const ShardScratch& own,
                            const CpuKernels& kernels) const noexcept {
-    const SwiGLUParams& p = call_.param<ExpertsParams>().activation;
-    const Groups& groups = shared_.groups;
     const int64_t first = kBlock * begin, n = std::min(kBlock * end, n_ff) - first;
-    const std::span<const int32_t> pairs = groups.pairs_of(e);
-    const bool grouped = own.h.is_grouped(groups, e);
-    for (size_t c = 0; c < pairs.size(); ++c) {
-        const int64_t pair = pairs[c];
+    const std::span<const int32_t> pairs = shared_.groups.pairs_of(e);
+    const auto n_pairs = static_cast<int64_t>(pairs.size());
+    const bool grouped = own.h.is_grouped(shared_.groups, e);
+    for (int64_t c = 0; c < n_pairs; ++c) {
+        const int64_t pair = pairs[static_cast<size_t>(c)];
         float* g = own.gate + pair * n_ff;
-        kernels.swiglu(g + first, own.up + pair * n_ff + first, g + first, n, {p.alpha, p.clamp, p.up_offset});
-        std::byte* row = own.h.rows + pair * own.h.form.row_bytes();
-        if (grouped)
-            row = reinterpret_cast<std::byte*>(own.h.groups_of(groups, e) +
-                                               own.h.form.group_block(static_cast<int64_t>(c)));
-        own.h.form.convert(g, begin, end, row, kernels, *call_.status, token_of(pair), grouped);
+        kernels.swiglu(g + first, own.up + pair * n_ff + first, g + first, n, activation());
+        own.h.form.convert(g, begin, end, column_of(own.h, e, c), kernels, *call_.status, token_of(pair), grouped);
     }
-    if (grouped) own.h.form.clear_group_end(own.h.groups_of(groups, e), static_cast<int64_t>(pairs.size()), begin, end);
+    if (grouped) own.h.form.clear_group_end(own.h.groups_of(shared_.groups, e), n_pairs, begin, end);
+}
+
+/// The same for the h of all shards: block i of this one is block shard + i · n_shards of h.
+void FeedForward::activate_shared(int64_t e, int64_t begin, int64_t end, int shard, const ShardScratch& own,
+                                  const CpuKernels& kernels) const noexcept {
+    const ExpertColumns& h = shared_.h;
+    const int64_t own_ff = sizes_.n_ff_of(shard), n_ff = sizes_.n_ff;
+    const std::span<const int32_t> pairs = shared_.groups.pairs_of(e);
+    const auto n_pairs = static_cast<int64_t>(pairs.size());
+    const bool grouped = h.is_grouped(shared_.groups, e);
+    for (int64_t i = begin; i < end; ++i) {
+        const int64_t b = shard + i * sizes_.n_shards, n = std::min(kBlock, n_ff - kBlock * b);
+        for (int64_t c = 0; c < n_pairs; ++c) {
+            const int64_t pair = pairs[static_cast<size_t>(c)], at = pair * own_ff + kBlock * i;
+            float* values = shared_.h_values + pair * n_ff;
+            kernels.swiglu(own.gate + at, own.up + at, values + kBlock * b, n, activation());
+            h.form.convert(values, b, b + 1, column_of(h, e, c), kernels, *call_.status, token_of(pair), grouped);
+        }
+        if (grouped) h.form.clear_group_end(h.groups_of(shared_.groups, e), n_pairs, b, b + 1);
+    }
 }
 
 void FeedForward::second_half(int shard, Among among, float* rows, Worker& worker) const noexcept {
     const ShardScratch own = scratch_of(shard);
+    const auto row_of_pair = [](int64_t pair) { return pair; };
+    if (sizes_.has_rows())
+        return multiply_pairs(rows_of_shard(call_.in[5], bias(8), shard), shared_.groups, shared_.h, shared_.h_values,
+                              row_of_pair, shared_.h_panels, own.rows, among, worker);
     Stack down = columns_of_shard(call_.in[5], shard);
     if (sizes_.n_shards == 1) down.set_bias(bias(8), 0);
-    multiply_pairs(
-        down, shared_.groups, own.h, own.gate, [](int64_t pair) { return pair; }, shared_.h_panels,
-        shard == 0 ? rows : own.rows, among, worker);
+    multiply_pairs(down, shared_.groups, own.h, own.gate, row_of_pair, shared_.h_panels, shard == 0 ? rows : own.rows,
+                   among, worker);
+}
+
+/// Puts the blocks of 32 rows of down that each shard has computed side by side.
+void FeedForward::join_rows(float* rows, Worker& worker) const noexcept {
+    std::array<const float*, kMaxShards> shard_rows{};
+    for (int shard = 0; shard < sizes_.n_shards; ++shard)
+        shard_rows[static_cast<size_t>(shard)] = scratch_of(shard).rows;
+    worker.team.share(sizes_.n_pairs, 1, [&](int64_t pair, int64_t) {
+        if (!shared_.groups.is_used[pair]) return;
+        for (int64_t b = 0; b < ceil_div(sizes_.n_embd, kBlock); ++b) {
+            const auto shard = static_cast<int>(b % sizes_.n_shards);
+            const float* from = shard_rows[static_cast<size_t>(shard)] + pair * sizes_.n_embd_of(shard);
+            std::copy_n(from + b / sizes_.n_shards * kBlock, std::min(kBlock, sizes_.n_embd - kBlock * b),
+                        rows + pair * sizes_.n_embd + kBlock * b);
+        }
+    });
 }
 
 /// Adds the rows of all shards to those of the first: pairwise, as partial sums are added, then the bias.
@@ -219,9 +286,7 @@ size_t feed_forward_scratch(const Node& node, const TeamSize& team) {
     const Tensor slots = node.op == Op::Experts ? gate : node.inputs[2];
     const BlockSizes sizes{gate.dtype(), up.dtype(),  down.dtype(), x.dim(0),       ids.shape().n_elements(),
                            slots.dim(0), gate.dim(2), gate.dim(1),  team.n_threads, 1};
-    const size_t whole = scratch_for(sizes, 1);
-    if (team.n_groups == 1 || !keeps_partial_sums(down.dtype())) return whole;
-    return std::max(whole, scratch_for(sizes, team.n_groups));
+    return std::max(scratch_for(sizes, 1), scratch_for(sizes, team.n_groups));
 }
 
 }  // namespace ggmlx::cpu

@@ -3,7 +3,9 @@
 //
 // Weights that are dealt out to memory nodes (expert_shards.h) are as many smaller blocks, one per shard: the threads
 // of its node compute a shard with its part of the intermediate dimension, and the shards' rows are added at the end,
-// pairwise, which completes the one order of additions. Whole weights are one shard, computed by the whole team.
+// pairwise, which completes the one order of additions. Where columns of down cannot be dealt out, a shard has some of
+// its rows: then h is put together first, and each shard gives a part of every row. Whole weights are one shard,
+// computed by the whole team.
 
 #include "ggmlx/backend/cpu/ops/expert_groups.h"
 
