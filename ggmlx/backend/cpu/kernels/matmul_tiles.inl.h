@@ -72,15 +72,17 @@ void add_blocks(const Tile* tiles, int n_blocks, int64_t b, const Column* column
     }
 }
 
-template <class Isa, class Tile, int N>
+/// Whole: the matrix has all eight partial sums. Told at compile time, because then blocks are unrolled.
+template <class Isa, class Tile, int N, bool Whole>
 void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile_row) {
     constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
     const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub), n_blocks = n_tiles * kSub;
     const Tile* tiles = static_cast<const Tile*>(args.weight) + tile_row * n_tiles;
     TileSums<Isa, N> sums;
-    sums.clear(args.n_partials);
-    for (int64_t b = 0; b < n_blocks; b += args.n_partials) {
-        const int count = n_blocks - b < args.n_partials ? static_cast<int>(n_blocks - b) : args.n_partials;
+    const int n_partials = Whole ? 8 : args.n_partials;
+    sums.clear(n_partials);
+    for (int64_t b = 0; b < n_blocks; b += n_partials) {
+        const int count = n_blocks - b < n_partials ? static_cast<int>(n_blocks - b) : n_partials;
         prefetch_ahead<Isa>(tiles + b / kSub, static_cast<int64_t>(sizeof(Tile)) * (kSub == 8 ? 1 : count));
         for (int part = 0; part < TileSums<Isa, N>::kParts; ++part)
             add_blocks<Isa, Tile, N>(tiles + b / kSub, count, b, columns, part, sums);
@@ -89,14 +91,22 @@ void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile
 }
 
 /// 4, 2 and 1 columns at a time.
-template <class Isa, class Tile>
-void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
+template <class Isa, class Tile, bool Whole>
+void matmul_tile_rows(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) {
     for (int64_t tile_row = begin; tile_row < end; ++tile_row) {
         int c = 0;
-        for (; n_columns - c >= 4; c += 4) matmul_tile_row<Isa, Tile, 4>(args, columns + c, tile_row);
-        for (; n_columns - c >= 2; c += 2) matmul_tile_row<Isa, Tile, 2>(args, columns + c, tile_row);
-        if (c < n_columns) matmul_tile_row<Isa, Tile, 1>(args, columns + c, tile_row);
+        for (; n_columns - c >= 4; c += 4) matmul_tile_row<Isa, Tile, 4, Whole>(args, columns + c, tile_row);
+        for (; n_columns - c >= 2; c += 2) matmul_tile_row<Isa, Tile, 2, Whole>(args, columns + c, tile_row);
+        if (c < n_columns) matmul_tile_row<Isa, Tile, 1, Whole>(args, columns + c, tile_row);
     }
+}
+
+template <class Isa, class Tile>
+void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
+    if constexpr (TileMath<Isa, Tile>::kSubBlocks == 1) {
+        if (args.n_partials < 8) return matmul_tile_rows<Isa, Tile, false>(args, columns, n_columns, begin, end);
+    }
+    matmul_tile_rows<Isa, Tile, true>(args, columns, n_columns, begin, end);
 }
 
 }  // namespace ggmlx
