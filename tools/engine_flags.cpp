@@ -42,8 +42,10 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
     args.flag("--mmap", flags.mmap, "read weights in the mapped file (the default without --numa)");
     args.flag("--no-mmap", flags.no_mmap, "copy weights into memory of their own, in 2 MB pages");
     args.flag("--mlock", flags.mlock, "keep weights from being paged out");
-    args.choice("--numa", flags.numa, {"off", "interleave", "shard"},
-                "memory of several nodes (sockets): interleave spreads weights and threads over all of them");
+    args.choice(
+        "--numa", flags.numa, {"off", "interleave", "shard"},
+        "memory of several nodes (sockets): interleave spreads weights and threads over all of them; shard also "
+        "gives each node its part of every expert");
     args.flag("--no-pin", flags.no_pin,
               "let threads move between cores; otherwise a team that takes all is held there");
 }

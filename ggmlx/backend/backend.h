@@ -58,6 +58,17 @@ class Backend {
     /// copied.
     virtual bool chooses_nodes() const { return false; }
 
+    /// Into how many shards experts are dealt out here, one per memory node (expert_shards.h); 1: they stay whole. Only
+    /// devices that read host memory have more.
+    virtual int n_shards() const { return 1; }
+    /// Memory for weights in n_shards() parts of size_bytes bytes each, part i on the node of shard i: the host writes
+    /// it as it likes. Part i begins at data + i * stride. Else as alloc().
+    struct ShardedMemory {
+        std::shared_ptr<std::byte> data;
+        int64_t stride = 0;
+    };
+    virtual ShardedMemory alloc_shards(size_t size_bytes) { return {alloc(size_bytes), 0}; }
+
     /// Bytes a second at which the device reads its own memory with all it has, measured now on size_bytes of it: what
     /// no kernel can beat. 0: unknown. Throws out_of_memory. Not while a step runs.
     virtual double read_rate(size_t size_bytes) { return static_cast<void>(size_bytes), 0; }

@@ -19,8 +19,17 @@ struct DeviceWeights::Resident {
     int64_t stride = 0;      ///< bytes between slots
     int64_t n_slots = 0;
     std::vector<int32_t> slot_of_expert{};  ///< stacked tensors only
+    /// The matrix of an expert and how the device deals it out; one shard: not at all. Else data, size_bytes and stride
+    /// are those of shard 0, and the same for every other shard, shard_stride bytes further each.
+    ShardedMatrix shards{};
+    int64_t shard_stride = 0;
 
     int64_t offset_of(int64_t expert) const { return slot_of_expert[static_cast<size_t>(expert)] * stride; }
+    bool is_sharded() const { return shards.n_shards > 1; }
+    std::byte* shard_of(int64_t expert, int shard) const { return data + shard * shard_stride + offset_of(expert); }
+    /// Writes an expert in stored form to its shards, and the other way round.
+    void deal_out(int64_t expert, const std::byte* stored) const;
+    void collect(int64_t expert, std::byte* stored) const;
 };
 
 inline bool is_stacked(Tensor t) { return t.info().role == Role::Expert && t.kind() == TensorKind::Weight; }

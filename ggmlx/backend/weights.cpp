@@ -5,6 +5,7 @@
 #include "ggmlx/backend/host_memory.h"
 #include "ggmlx/backend/resident.h"
 #include "ggmlx/core/math.h"
+#include "ggmlx/core/parallel.h"
 
 namespace ggmlx {
 DeviceWeights::DeviceWeights(const TensorSet& tensors, Placement placement, std::vector<Backend*> devices)
@@ -35,13 +36,13 @@ void DeviceWeights::read_in_place(Tensor tensor, Resident& part, std::shared_ptr
 }
 
 void DeviceWeights::place_slots(Tensor tensor, Resident& part, int64_t stride) const {
-    part.size_bytes = part_bytes(tensor);
+    part.size_bytes = part.is_sharded() ? part.shards.shard_bytes(0) : part_bytes(tensor);
     if (!is_stacked(tensor)) return;
-    part.stride = stride;
+    part.stride = part.is_sharded() ? round_up(part.size_bytes, 64) : stride;
     for (int64_t e = 0; e < expert_count(tensor); ++e)
         part.slot_of_expert.push_back(
             placement_[tensor].device_of(e) == part.device ? static_cast<int32_t>(part.n_slots++) : -1);
-    part.size_bytes += (part.n_slots - 1) * stride;
+    part.size_bytes += (part.n_slots - 1) * part.stride;
 }
 
 void DeviceWeights::copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes,
@@ -49,6 +50,15 @@ void DeviceWeights::copy_in(Tensor tensor, Resident& part, std::span<const std::
     Backend& backend = *devices_[static_cast<size_t>(part.device)];
     const int64_t size = part_bytes(tensor);
     place_slots(tensor, part, round_up(size, 64));
+    if (part.is_sharded()) {
+        const Backend::ShardedMemory memory = backend.alloc_shards(static_cast<size_t>(part.size_bytes));
+        part.data = memory.data.get();
+        part.owner = memory.data;
+        part.shard_stride = memory.stride;
+        return parallel_for(expert_count(tensor), 0, [&](int64_t e) {
+            if (part.slot_of_expert[static_cast<size_t>(e)] >= 0) part.deal_out(e, bytes.data() + e * source_stride);
+        });
+    }
     part.owner = backend.alloc(static_cast<size_t>(part.size_bytes));
     part.data = part.owner.get();
     if (!is_stacked(tensor)) return backend.upload(part.data, bytes.data(), static_cast<size_t>(size));
@@ -69,7 +79,7 @@ void DeviceWeights::load_tensor(Tensor tensor, const ModelFile& file, const Stor
     bool checked = stored.compressed;
     for (Resident& part : residents_[static_cast<size_t>(tensor.info().id)]) {
         if (part.data != nullptr) continue;
-        if (reads_host_memory(part)) {
+        if (reads_host_memory(part) && !part.is_sharded()) {
             // Kernels only read weights. An aliasing pointer keeps an expanded buffer alive; a mapped file is the
             // caller's to keep.
             auto* data = const_cast<std::byte*>(bytes.data());
@@ -105,7 +115,11 @@ std::vector<const StoredTensor*> DeviceWeights::stored_tensors(const ModelFile& 
 
 void DeviceWeights::load(const ModelFile& file, const WeightLoading& how) {
     const auto stored = stored_tensors(file);
-    if (how.resident) load_resident(file, stored, how.progress);
+    if (how.resident)
+        load_resident(file, stored, how.progress);
+    else
+        for (auto& parts : residents_)
+            for (Resident& part : parts) part.shards = {};
     uint64_t done = 0;
     for (int32_t id = 0; id < tensors_->size(); ++id) {
         const StoredTensor* tensor = stored[static_cast<size_t>(id)];
@@ -120,8 +134,10 @@ void DeviceWeights::load(const ModelFile& file, const WeightLoading& how) {
 void DeviceWeights::lock() {
     for (const auto& parts : residents_)
         for (const Resident& part : parts)
-            if (part.data && reads_host_memory(part) && lock_problem_.empty())
-                lock_problem_ = lock_memory(part.data, static_cast<size_t>(part.size_bytes));
+            for (int shard = 0; shard < part.shards.n_shards; ++shard)
+                if (part.data && reads_host_memory(part) && lock_problem_.empty())
+                    lock_problem_ =
+                        lock_memory(part.data + shard * part.shard_stride, static_cast<size_t>(part.size_bytes));
 }
 
 HostWeights DeviceWeights::host_weights() const {
@@ -129,9 +145,12 @@ HostWeights DeviceWeights::host_weights() const {
     sum.lock_problem = lock_problem_;
     for (int32_t id = 0; id < tensors_->size(); ++id) {
         if ((*tensors_)[id].kind() != TensorKind::Weight) continue;
-        for (const Resident& part : residents_[static_cast<size_t>(id)])
-            if (reads_host_memory(part))
-                (part.is_mapped ? sum.mapped_bytes : sum.resident_bytes) += static_cast<uint64_t>(part.size_bytes);
+        for (const Resident& part : residents_[static_cast<size_t>(id)]) {
+            if (!reads_host_memory(part)) continue;
+            const auto size = static_cast<uint64_t>(part.size_bytes * part.shards.n_shards);
+            (part.is_mapped ? sum.mapped_bytes : sum.resident_bytes) += size;
+            if (part.is_sharded()) sum.sharded_bytes += size;
+        }
     }
     return sum;
 }
@@ -174,6 +193,8 @@ TensorView DeviceWeights::view(Tensor tensor, DeviceId device) const {
         dims[0] = part.n_slots;
         view.shape = Shape(dims);
         view.slot_stride = part.stride;
+        view.n_shards = part.shards.n_shards;
+        view.shard_stride = part.shard_stride;
     }
     return view;
 }
@@ -211,10 +232,25 @@ void DeviceWeights::check_swap(Tensor tensor, int64_t a, int64_t b) const {
             "experts {} and {} of {} live on the same device", a, b, tensor.name());
     for (int64_t e : {a, b}) {
         const Resident& part = resident(tensor, home.device_of(e));
-        require(part.owner != nullptr && part.stride >= part_bytes(tensor) && part.n_slots < n,
+        require(part.owner != nullptr && (part.is_sharded() || part.stride >= part_bytes(tensor)) && part.n_slots < n,
                 ErrorKind::InvalidArgument, "expert {} of {} is read in place from the file and cannot be exchanged", e,
                 tensor.name());
     }
+}
+
+std::vector<std::byte> DeviceWeights::expert_bytes(Tensor tensor, const Resident& part, int64_t expert) const {
+    std::vector<std::byte> bytes(static_cast<size_t>(part_bytes(tensor)));
+    if (part.is_sharded())
+        part.collect(expert, bytes.data());
+    else
+        devices_[static_cast<size_t>(part.device)]->download(bytes.data(), part.data + part.offset_of(expert),
+                                                             bytes.size());
+    return bytes;
+}
+
+void DeviceWeights::set_expert(const Resident& part, int64_t expert, const std::vector<std::byte>& bytes) const {
+    if (part.is_sharded()) return part.deal_out(expert, bytes.data());
+    devices_[static_cast<size_t>(part.device)]->upload(part.data + part.offset_of(expert), bytes.data(), bytes.size());
 }
 
 void DeviceWeights::swap_in(Tensor tensor, int64_t a, int64_t b) {
@@ -222,17 +258,9 @@ void DeviceWeights::swap_in(Tensor tensor, int64_t a, int64_t b) {
     const DeviceId device_a = home.device_of(a), device_b = home.device_of(b);
     auto& part_a = const_cast<Resident&>(resident(tensor, device_a));
     auto& part_b = const_cast<Resident&>(resident(tensor, device_b));
-    Backend& backend_a = *devices_[static_cast<size_t>(device_a)];
-    Backend& backend_b = *devices_[static_cast<size_t>(device_b)];
-    const auto size = static_cast<size_t>(part_bytes(tensor));
-    std::byte* at_a = part_a.data + part_a.offset_of(a);
-    std::byte* at_b = part_b.data + part_b.offset_of(b);
-
-    std::vector<std::byte> bytes_a(size), bytes_b(size);
-    backend_a.download(bytes_a.data(), at_a, size);
-    backend_b.download(bytes_b.data(), at_b, size);
-    backend_a.upload(at_a, bytes_b.data(), size);
-    backend_b.upload(at_b, bytes_a.data(), size);
+    const std::vector<std::byte> bytes_a = expert_bytes(tensor, part_a, a), bytes_b = expert_bytes(tensor, part_b, b);
+    set_expert(part_a, a, bytes_b);
+    set_expert(part_b, b, bytes_a);
 
     const auto ia = static_cast<size_t>(a), ib = static_cast<size_t>(b);
     part_a.slot_of_expert[ib] = std::exchange(part_a.slot_of_expert[ia], -1);

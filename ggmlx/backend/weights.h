@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ggmlx/backend/backend.h"
+#include "ggmlx/backend/expert_shards.h"
 #include "ggmlx/file/reader.h"
 #include "ggmlx/placement/rules.h"
 
@@ -29,6 +30,7 @@ struct WeightLoading {
 struct HostWeights {
     uint64_t mapped_bytes = 0;    ///< read in place from the file
     uint64_t resident_bytes = 0;  ///< in memory of their own
+    uint64_t sharded_bytes = 0;   ///< of these, dealt out to memory nodes
     std::string lock_problem;     ///< why they could not be locked; empty: they are, or nobody asked
 };
 
@@ -43,6 +45,11 @@ class DeviceWeights {
     ~DeviceWeights();
     DeviceWeights(const DeviceWeights&) = delete;
     DeviceWeights& operator=(const DeviceWeights&) = delete;
+
+    /// For devices that deal out experts (Backend::n_shards): marks the weights of the graph's experts() nodes for it,
+    /// except where gate, up and down of an expert are on different devices. Returns how many nodes were left whole,
+    /// for people; empty: none. Call before load(); weights that load() reads in place stay whole.
+    std::string deal_out_experts(const Graph& graph);
 
     /// Puts every weight where it belongs. Compressed tensors are expanded and checked. The file must outlive this
     /// object. Throws corrupt_file, out_of_memory, io.
@@ -90,14 +97,21 @@ class DeviceWeights {
     struct ResidentPlan;
     ResidentPlan plan_resident(const std::vector<const StoredTensor*>& stored);
     void allocate(const ResidentPlan& plan);
+    static void read_experts(const ModelFile& file, const ResidentPlan& plan,
+                             const std::function<void(uint64_t)>& done);
     /// Slots for the experts that live on the part's device, packed, `stride` bytes from each other, and its size.
     void place_slots(Tensor tensor, Resident& part, int64_t stride) const;
+    /// Whether a device has only a part of gate, up and down of some expert.
+    bool is_split(const Node& experts, DeviceId device) const;
+    void mark_dealt_out(Tensor weight, DeviceId device, ShardAxis axis);
     void lock();
     /// Slot = expert, at `stride` bytes from each other.
     void read_in_place(Tensor tensor, Resident& part, std::shared_ptr<std::byte> bytes, int64_t stride) const;
     /// The experts that live here, packed.
     void copy_in(Tensor tensor, Resident& part, std::span<const std::byte> bytes, int64_t source_stride) const;
     uint64_t bytes_on(DeviceId device, TensorKind kind) const;
+    std::vector<std::byte> expert_bytes(Tensor tensor, const Resident& part, int64_t expert) const;
+    void set_expert(const Resident& part, int64_t expert, const std::vector<std::byte>& bytes) const;
     void check_swap(Tensor tensor, int64_t expert_a, int64_t expert_b) const;
     void swap_in(Tensor tensor, int64_t expert_a, int64_t expert_b);
 };

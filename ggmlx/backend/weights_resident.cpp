@@ -54,15 +54,18 @@ struct DeviceWeights::ResidentPlan {
         Tensor tensor;
         Resident* part;
         const StoredTensor* stored;
-        uint64_t at;    ///< in the region of the part's device
+        uint64_t at;    ///< in the region of the part's device; if dealt out, in that of its shards
         bool is_whole;  ///< all of the tensor is in this part
     };
     std::vector<Entry> entries;
     std::vector<uint64_t> region_bytes;  ///< by device
+    std::vector<uint64_t> shard_bytes;   ///< by device, of one shard
 
     uint64_t total_bytes() const {
         uint64_t total = 0;
-        for (const Entry& e : entries) total += static_cast<uint64_t>(e.part->size_bytes);
+        for (const Entry& e : entries)
+            total += static_cast<uint64_t>(e.part->is_sharded() ? e.part->n_slots * part_bytes(e.tensor)
+                                                                : e.part->size_bytes);
         return total;
     }
 };
@@ -70,6 +73,7 @@ struct DeviceWeights::ResidentPlan {
 DeviceWeights::ResidentPlan DeviceWeights::plan_resident(const std::vector<const StoredTensor*>& stored) {
     ResidentPlan plan;
     plan.region_bytes.resize(devices_.size(), 0);
+    plan.shard_bytes.resize(devices_.size(), 0);
     for (size_t id = 0; id < stored.size(); ++id) {
         if (!stored[id]) continue;
         const bool is_whole = residents_[id].size() == 1;
@@ -77,9 +81,13 @@ DeviceWeights::ResidentPlan DeviceWeights::plan_resident(const std::vector<const
         const Tensor tensor = (*tensors_)[static_cast<int32_t>(id)];
         for (Resident& part : residents_[id]) {
             if (!reads_host_memory(part)) continue;
+            const bool expands = stored[id]->compressed, has_slices = tensor.shape().rank() == 3;
+            if (part.is_sharded() && (expands || !has_slices)) continue;  // load_tensor deals out what it has in memory
             place_slots(tensor, part, static_cast<int64_t>(stored[id]->expert_stride));
-            uint64_t& end = plan.region_bytes[static_cast<size_t>(part.device)];
-            const uint64_t at = congruent_place(end, stored[id]->compressed ? 0 : stored[id]->offset);
+            uint64_t& end =
+                (part.is_sharded() ? plan.shard_bytes : plan.region_bytes)[static_cast<size_t>(part.device)];
+            const uint64_t at =
+                part.is_sharded() ? round_up(end, 64) : congruent_place(end, expands ? 0 : stored[id]->offset);
             end = at + static_cast<uint64_t>(part.size_bytes);
             plan.entries.push_back({tensor, &part, stored[id], at, is_whole});
         }
@@ -89,13 +97,61 @@ DeviceWeights::ResidentPlan DeviceWeights::plan_resident(const std::vector<const
 
 void DeviceWeights::allocate(const ResidentPlan& plan) {
     std::vector<std::shared_ptr<std::byte>> regions(devices_.size());
-    for (size_t d = 0; d < devices_.size(); ++d)
+    std::vector<Backend::ShardedMemory> shards(devices_.size());
+    for (size_t d = 0; d < devices_.size(); ++d) {
         if (plan.region_bytes[d] > 0) regions[d] = devices_[d]->alloc(plan.region_bytes[d]);
+        if (plan.shard_bytes[d] > 0) shards[d] = devices_[d]->alloc_shards(plan.shard_bytes[d]);
+    }
     for (const ResidentPlan::Entry& entry : plan.entries) {
-        const auto& region = regions[static_cast<size_t>(entry.part->device)];
+        const auto d = static_cast<size_t>(entry.part->device);
+        const auto& region = entry.part->is_sharded() ? shards[d].data : regions[d];
         entry.part->data = region.get() + entry.at;
         entry.part->owner = std::shared_ptr<std::byte>(region, entry.part->data);
+        entry.part->shard_stride = shards[d].stride;
     }
+}
+
+void DeviceWeights::read_experts(const ModelFile& file, const ResidentPlan& plan,
+                                 const std::function<void(uint64_t)>& done) {
+    struct Job {
+        const ResidentPlan::Entry* entry;
+        int64_t expert;
+    };
+    std::vector<Job> jobs;
+    std::vector<std::vector<Checksum>> checksums(plan.entries.size());
+    int64_t largest = 0;
+    for (size_t i = 0; i < plan.entries.size(); ++i) {
+        const ResidentPlan::Entry& e = plan.entries[i];
+        if (!e.part->is_sharded()) continue;
+        largest = std::max(largest, part_bytes(e.tensor));
+        checksums[i].resize(static_cast<size_t>(expert_count(e.tensor)));
+        for (int64_t expert = 0; expert < expert_count(e.tensor); ++expert)
+            if (e.part->slot_of_expert[static_cast<size_t>(expert)] >= 0) jobs.push_back({&e, expert});
+    }
+    const auto n_jobs = static_cast<int64_t>(jobs.size());
+    const int64_t n_readers = std::min<int64_t>(n_jobs, std::max(kFewestReaders, usable_cpus()));
+    std::atomic<int64_t> next{0};
+    parallel_for(n_readers, static_cast<int>(n_readers), [&](int64_t) {
+        Buffer room(static_cast<size_t>(largest) + DirectReader::kAlignment);
+        for (int64_t i = next++; i < n_jobs; i = next++) {
+            const auto& [e, expert] = jobs[static_cast<size_t>(i)];
+            const uint64_t offset = e->stored->offset + static_cast<uint64_t>(expert) * e->stored->expert_stride;
+            const std::span<std::byte> bytes =
+                room.bytes().subspan(congruent_place(0, offset), static_cast<size_t>(part_bytes(e->tensor)));
+            try {
+                file.read_direct(offset, bytes);
+            } catch (...) {
+                next = n_jobs;  // no use in reading the rest
+                throw;
+            }
+            checksums[static_cast<size_t>(e - plan.entries.data())][static_cast<size_t>(expert)] = xxh3(bytes);
+            e->part->deal_out(expert, bytes.data());
+            done(bytes.size());
+        }
+    });
+    for (size_t i = 0; i < plan.entries.size(); ++i)
+        if (plan.entries[i].part->is_sharded() && plan.entries[i].is_whole)
+            file.check(*plan.entries[i].stored, checksums[i]);
 }
 
 void DeviceWeights::load_resident(const ModelFile& file, const std::vector<const StoredTensor*>& stored,
@@ -104,7 +160,7 @@ void DeviceWeights::load_resident(const ModelFile& file, const std::vector<const
     allocate(plan);
     std::vector<Piece> pieces;
     for (const ResidentPlan::Entry& e : plan.entries) {
-        if (e.stored->compressed) continue;
+        if (e.stored->compressed || e.part->is_sharded()) continue;
         if (e.is_whole) {
             add_pieces(pieces, e.stored->offset, {e.part->data, e.stored->raw_bytes});
             continue;
@@ -120,9 +176,10 @@ void DeviceWeights::load_resident(const ModelFile& file, const std::vector<const
         file.read_direct(piece.offset, piece.to);
         done.add(piece.to.size());
     });
+    read_experts(file, plan, [&](uint64_t size_bytes) { done.add(size_bytes); });
     parallel_for(static_cast<int64_t>(plan.entries.size()), 0, [&](int64_t i) {
         const ResidentPlan::Entry& e = plan.entries[static_cast<size_t>(i)];
-        if (!e.is_whole) return;
+        if (!e.is_whole || e.part->is_sharded()) return;
         const std::span<std::byte> bytes(e.part->data, e.stored->raw_bytes);
         if (e.stored->compressed) {
             file.read(*e.stored, bytes);

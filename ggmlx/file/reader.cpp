@@ -13,11 +13,11 @@ namespace {
 
 DataLayout layout_of(const StoredTensor& t) { return data_layout(t.name, t.dtype, t.role, t.shape, t.compressed); }
 
-/// Checksum of a tensor whose raw bytes are in memory.
-Checksum checksum_of_raw(const DataLayout& layout, std::span<const std::byte> raw) {
+/// Checksums of the slices of a tensor whose raw bytes are in memory.
+std::vector<Checksum> checksums_of_raw(const DataLayout& layout, std::span<const std::byte> raw) {
     std::vector<Checksum> slices(layout.n_slices);
     for (uint64_t i = 0; i < layout.n_slices; ++i) slices[i] = xxh3(raw.subspan(i * layout.stride, layout.slice_bytes));
-    return combine(slices);
+    return slices;
 }
 
 std::string entry_name(const std::string& path, const StoredTensor& tensor) { return path + ": tensor " + tensor.name; }
@@ -108,7 +108,11 @@ void ModelFile::read(const StoredTensor& tensor, std::span<std::byte> dst) const
 }
 
 void ModelFile::check(const StoredTensor& tensor, std::span<const std::byte> raw) const {
-    require(checksum_of_raw(layout_of(tensor), raw) == tensor.checksum, ErrorKind::CorruptFile,
+    check(tensor, checksums_of_raw(layout_of(tensor), raw));
+}
+
+void ModelFile::check(const StoredTensor& tensor, std::span<const Checksum> slices) const {
+    require(combine(slices) == tensor.checksum, ErrorKind::CorruptFile,
             "{}: its checksum is wrong: the data was damaged", entry_name(path_, tensor));
 }
 
@@ -122,7 +126,7 @@ void ModelFile::read_direct(uint64_t offset, std::span<std::byte> dst) const {
 Checksum ModelFile::compute_checksum(const StoredTensor& tensor) const {
     const DataLayout layout = layout_of(tensor);
     std::span<const std::byte> stored = stored_bytes(tensor);
-    if (!tensor.compressed) return checksum_of_raw(layout, stored);
+    if (!tensor.compressed) return combine(checksums_of_raw(layout, stored));
     Buffer slice(layout.slice_bytes);
     std::vector<Checksum> slices(layout.n_slices);
     for (Checksum& checksum : slices) {

@@ -69,6 +69,8 @@ class ModelFile {
     void read(const StoredTensor& tensor, std::span<std::byte> dst) const;
     /// Throws corrupt_file if `raw`, the raw bytes of a tensor, do not have its checksum.
     void check(const StoredTensor& tensor, std::span<const std::byte> raw) const;
+    /// The same for the checksums of its slices (experts, or the one matrix).
+    void check(const StoredTensor& tensor, std::span<const Checksum> slices) const;
     /// Any bytes of the file, read past the page cache where that is possible (DirectReader), not through the mapping.
     /// May be called from several threads at once. Throws io.
     void read_direct(uint64_t offset, std::span<std::byte> dst) const;

@@ -25,6 +25,10 @@ struct TensorView {
     /// slot table (Op::Experts has none: slot = expert); slot s is one [n_out, n_in] matrix in its stored form, or one
     /// bias row, at data + s * slot_stride. 0 for other tensors.
     int64_t slot_stride = 0;
+    /// Weights and biases that the device has dealt out (backend/expert_shards.h): shape is that of the whole, shard i
+    /// of slot s begins at data + i * shard_stride + s * slot_stride. One shard: the slot as it is.
+    int n_shards = 1;
+    int64_t shard_stride = 0;
 
     template <class T>
     T* as() const {

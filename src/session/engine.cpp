@@ -36,6 +36,13 @@ std::string describe_memory(const ggmlx::HostWeights& weights, bool spread) {
     return fmt::format("in memory of their own, {} % in 2 MB pages", 100 * huge / weights.resident_bytes);
 }
 
+/// What became of experts where the device deals them out, for people. whole: as DeviceWeights::deal_out_experts says.
+std::string describe_shards(const ggmlx::HostWeights& weights, int n_shards, const std::string& whole) {
+    if (n_shards == 1 || weights.mapped_bytes > weights.resident_bytes) return "";
+    if (weights.sharded_bytes == 0) return whole.empty() ? "; no experts to deal out" : "; experts: " + whole;
+    return fmt::format("; experts dealt out to {} nodes{}{}", n_shards, whole.empty() ? "" : ", but ", whole);
+}
+
 /// The inputs of a step that every architecture reads.
 StepInputs common_inputs(const Step& step, const StepShape& shape, std::span<const BatchItem> batch,
                          std::span<const SequenceSpan> spans) {
@@ -71,6 +78,8 @@ Engine::Engine(const Model& model, const EngineOptions& options)
     std::vector<ggmlx::Backend*> backends;
     for (const auto& d : devices_) backends.push_back(d.get());
     weights_ = std::make_unique<ggmlx::DeviceWeights>(blueprint_.tensors(), blueprint_.placement(), backends);
+    if (devices_.front()->n_shards() > 1)
+        whole_experts_ = weights_->deal_out_experts(*blueprint_.graph(blueprint_.largest()));
     if (model.has_file())
         weights_->load(model.file(), {.resident = options.resident.value_or(devices_.front()->chooses_nodes()),
                                       .lock = options.lock_weights,
@@ -225,8 +234,11 @@ const DumpedTensor& Engine::dumped(std::string_view name) const {
 }
 
 std::string Engine::start_line() const {
-    return fmt::format("{}: {}; weights {}", devices_.front()->name(), devices_.front()->description(),
-                       describe_memory(weights_->host_weights(), devices_.front()->chooses_nodes()));
+    const ggmlx::Backend& device = *devices_.front();
+    const ggmlx::HostWeights weights = weights_->host_weights();
+    return fmt::format("{}: {}; weights {}{}", device.name(), device.description(),
+                       describe_memory(weights, device.chooses_nodes()),
+                       describe_shards(weights, device.n_shards(), whole_experts_));
 }
 
 double Engine::read_rate() const {

@@ -100,6 +100,7 @@ class Engine {
     std::map<std::string, DumpedTensor, std::less<>> dumped_;
     std::vector<std::string> notes_;
     std::vector<KernelUse> kernel_use_;
+    std::string whole_experts_;  ///< which experts are not dealt out to memory nodes that could be, and why
 
     PagedCache& cache() { return blueprint_.cache(); }
     void check(std::span<const BatchItem> batch) const;

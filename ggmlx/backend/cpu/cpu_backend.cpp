@@ -36,13 +36,13 @@ ThreadChoice thread_choice(const CpuOptions& options, const NumaPlan& numa) {
 
 class CpuBackend final : public Backend {
   public:
-    explicit CpuBackend(const CpuOptions& options)
+    CpuBackend(const CpuOptions& options, NumaPlan numa)
         : wants_bf16_(options.fast_bf16),
           kernels_(wants_bf16_ ? with_fast_bf16(choose_kernels(options.isa)) : choose_kernels(options.isa)),
-          numa_(plan_numa(options.numa, "", allowed_cpus(), can_bind_memory())),
+          numa_(std::move(numa)),
           threads_(thread_choice(options, numa_)),
           pins_(threads_.cpus),
-          team_(threads_.n_threads) {
+          team_(threads_.n_threads, shards_of_threads(numa_, threads_, "")) {
         check_kernels(kernels_);
     }
 
@@ -51,21 +51,37 @@ class CpuBackend final : public Backend {
         return fmt::format("{}, {}{}, {} thread{} ({}{}), numa {} ({}{})", processor_name(), kernels_.name,
                            remarks_on_isa(), threads_.n_threads, threads_.n_threads == 1 ? "" : "s", threads_.reason,
                            threads_.cpus.empty() ? "" : ", pinned", ggmlx::name(numa_.policy), numa_.reason,
-                           refused_memory_ ? ", but the system refused" : "");
+                           memory_problem_);
     }
     uint64_t free_bytes() const override { return free_host_bytes(); }
 
     bool supports(const Node& node) const override { return cpu::row(node.op).supports(node); }
     ProductKernels product_kernels(DType weight) const override { return describe_products(kernels_, weight); }
     size_t scratch_bytes(const Node& node) const override {
-        return cpu::row(node.op).scratch_bytes(node, {kernels_, threads_.n_threads});
+        return cpu::row(node.op).scratch_bytes(node, {kernels_, threads_.n_threads, numa_.n_shards});
     }
 
     std::shared_ptr<std::byte> alloc(size_t size_bytes) override {
         auto memory = alloc_host(name_, size_bytes);
-        if (numa_.policy == NumaPolicy::Interleave && !interleave_memory(memory.get(), size_bytes, numa_.nodes))
-            refused_memory_ = true;
+        if (numa_.policy != NumaPolicy::Off) interleave(memory.get(), size_bytes);
         return memory;
+    }
+    int n_shards() const override { return numa_.n_shards; }
+    ShardedMemory alloc_shards(size_t size_bytes) override {
+        constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
+        const size_t unit = size_bytes < kHugePage ? kPage : kHugePage;  // no page belongs to two nodes
+        const size_t stride = (size_bytes + unit - 1) / unit * unit,
+                     total = stride * static_cast<size_t>(numa_.n_shards);
+        auto memory = alloc_host(name_, total);
+        for (size_t i = 0; i < static_cast<size_t>(numa_.n_shards); ++i)
+            if (free_bytes_of_node("", numa_.nodes[i]) < size_bytes) {
+                memory_problem_ = fmt::format(", but node {} has no room for its part: interleaved", numa_.nodes[i]);
+                interleave(memory.get(), total);
+                return {memory, static_cast<int64_t>(stride)};
+            }
+        for (size_t i = 0; i < static_cast<size_t>(numa_.n_shards); ++i)
+            if (!bind_memory(memory.get() + i * stride, stride, numa_.nodes[i])) memory_problem_ = kRefused;
+        return {memory, static_cast<int64_t>(stride)};
     }
     void upload(std::byte* device, const void* host, size_t size_bytes) override {
         constexpr size_t kWorthATeam = size_t{4} << 20;
@@ -120,6 +136,11 @@ class CpuBackend final : public Backend {
 
   private:
     static constexpr int64_t kLine = 64;
+    static constexpr const char* kRefused = ", but the system refused";
+
+    void interleave(std::byte* memory, size_t size_bytes) {
+        if (!interleave_memory(memory, size_bytes, numa_.nodes)) memory_problem_ = kRefused;
+    }
 
     std::string remarks_on_isa() const {
         std::string text;
@@ -206,12 +227,17 @@ class CpuBackend final : public Backend {
     const ThreadChoice threads_;
     const Pins pins_;
     Team team_;
-    bool refused_memory_ = false;     ///< the system would not spread an allocation
+    std::string memory_problem_;      ///< why memory does not lie where it should
     std::span<OpCall* const> calls_;  ///< of the segment that runs now; written by thread 0 alone, before a barrier
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(CpuOptions options) { return std::make_unique<CpuBackend>(options); }
+std::unique_ptr<Backend> make_cpu_backend(CpuOptions options) {
+    return make_cpu_backend(options, plan_numa(options.numa, "", allowed_cpus(), can_bind_memory()));
+}
+std::unique_ptr<Backend> make_cpu_backend(CpuOptions options, NumaPlan numa) {
+    return std::make_unique<CpuBackend>(options, std::move(numa));
+}
 
 }  // namespace ggmlx

@@ -23,7 +23,9 @@ struct CpuOptions {
 };
 
 /// Throws invalid_argument for a negative number of threads, unsupported for an ISA this machine lacks (the message
-/// lists those it has) or whose kernels fail their check, and for NumaPolicy::Shard.
+/// lists those it has) or whose kernels fail their check.
 std::unique_ptr<Backend> make_cpu_backend(CpuOptions options = {});
+/// The same with a plan of its own instead of options.numa: tests deal out experts on machines of one node.
+std::unique_ptr<Backend> make_cpu_backend(CpuOptions options, NumaPlan numa);
 
 }  // namespace ggmlx

@@ -37,19 +37,25 @@ struct Column {
 };
 
 /// y = W x (+ bias) for one weight matrix [n_out, n_in] in its stored form.
+///
+/// Block b of a row adds to partial sum b mod 8. A matrix may also be what is left of a wider one when only every n-th
+/// block is kept (n = 2, 4, 8; expert_shards.h): then it has 8 / n partial sums, block b adds to sum b mod (8 / n), and
+/// y has the bits that the same partial sums of the wider matrix add up to.
 struct MatmulArgs {
     const void* weight;
     int64_t n_out;
     int64_t n_in;
-    const float* bias;  ///< [n_out] or null; added after the sum
+    const float* bias;   ///< [n_out] or null; added after the sum
+    int n_partials = 8;  ///< 8, or 4, 2 or 1 for types stored in tiles of 32 values
 };
 
 /// Many columns, in groups of 16. A group's blocks lie as partial sums read them, so that they are one stream: first
-/// blocks 0, 8, 16 … of all 16 columns, then 1, 9, 17 …; each of the eight parts has room for ceil(n_blocks / 8).
+/// blocks 0, 8, 16 … of all 16 columns, then 1, 9, 17 …; each of the eight parts has room for ceil(n_blocks / 8). With
+/// fewer partial sums (MatmulArgs) there are as many parts as sums.
 inline constexpr int kGroupColumns = 16;
 struct ColumnGroups {
     const ActivationBlock*
-        x;  ///< [ceil(n / 16)][8][ceil(n_blocks / 8)][16]; columns beyond n are blocks like any other
+        x;  ///< [ceil(n / 16)][n_partials][ceil(n_blocks / n_partials)][16]; columns beyond n are blocks like any other
     int64_t n;
     float* y;
     int64_t y_stride;      ///< floats from one row of y to the next
@@ -140,8 +146,8 @@ struct MatmulKernels {
     void (*matmul[kDTypeCount])(const MatmulArgs& args, const Column* columns, int n_columns, int64_t tile_begin,
                                 int64_t tile_end) noexcept;
 
-    /// The same for groups of columns. panels: [tile_end - tile_begin][8][ceil(n_blocks / 8)]; sums: [tile_end -
-    /// tile_begin]. For types with an integer dot product.
+    /// The same for groups of columns. panels: [tile_end - tile_begin][n_partials][ceil(n_blocks / n_partials)]; sums:
+    /// [tile_end - tile_begin]. For types with an integer dot product.
     void (*matmul_groups[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
                                        int64_t tile_end, PanelBlock* panels, PanelSums* sums) noexcept;
     /// Multiplies int8 values in registers, n_rounds times a few; returns the number of multiply-adds.
@@ -152,13 +158,14 @@ struct MatmulKernels {
 /// in an order of their own. By weight dtype; a null entry: the exact products are as fast, or there are none in bf16.
 struct Bf16Kernels {
     const char* name;  ///< "amx_bf16"; null: no such products
-    /// As MatmulKernels::matmul_groups, but columns.x are Bf16Blocks. panels: [tile_end - tile_begin][8][ceil(n_blocks
-    /// / 8)].
+    /// As MatmulKernels::matmul_groups, but columns.x are Bf16Blocks. panels: [tile_end -
+    /// tile_begin][n_partials][ceil(n_blocks / n_partials)].
     void (*matmul[kDTypeCount])(const MatmulArgs& args, const ColumnGroups& columns, int64_t tile_begin,
                                 int64_t tile_end, Bf16Panel* panels) noexcept;
-    /// Rounds blocks [begin, end) of a row of n values to their places as a column of a group that begins at out; false
-    /// if a value is not finite.
-    bool (*round_row)(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out) noexcept;
+    /// Rounds blocks [begin, end) of a row of n values to their places in a column of a group for so many partial sums,
+    /// which begins at out; false if a value is not finite.
+    bool (*round_row)(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out,
+                      int group_partials) noexcept;
 };
 
 /// One instruction set's kernels.
@@ -169,9 +176,9 @@ struct CpuKernels : MatmulKernels {
     /// Reads an even number of lines of 64 bytes; the result depends on all, so that no reading can be left out.
     uint64_t (*read_lines)(const void* lines, int64_t n_lines) noexcept;
     /// Quantizes blocks [begin, end) of a row of n values; false if a value is not finite. Block b goes to out[b], or,
-    /// if in_group, to its place as a column of a group that begins at out.
+    /// if group_partials > 0, to its place in a column of a group for so many partial sums; the column begins at out.
     bool (*quantize_row)(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
-                         bool in_group) noexcept;
+                         int group_partials) noexcept;
     void (*add)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*mul)(const float* a, const float* b, float* y, int64_t n) noexcept;
     void (*scale)(float factor, const float* x, float* y, int64_t n) noexcept;

@@ -8,8 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <limits>
 
-#include "ggmlx/core/error.h"
+#include "ggmlx/backend/expert_shards.h"
 
 namespace ggmlx {
 namespace {
@@ -63,15 +64,46 @@ std::optional<NumaPolicy> numa_policy_from_name(std::string_view wanted) {
 }
 
 NumaPlan plan_numa(NumaPolicy wanted, const std::string& sys_root, std::span<const int> allowed, bool can_bind) {
-    require(wanted != NumaPolicy::Shard, ErrorKind::Unsupported,
-            "--numa shard is not part of this version: use --numa interleave, which spreads all memory over the nodes");
     const std::vector<int> nodes = nodes_at_work(sys_root, allowed);
     if (nodes.size() <= 1) return {NumaPolicy::Off, {}, "one node"};
     const std::string count = std::to_string(nodes.size()) + " nodes";
     if (wanted == NumaPolicy::Off) return {NumaPolicy::Off, {}, count + "; --numa interleave would use all of them"};
     if (!has_libnuma()) return {NumaPolicy::Off, {}, count + ", but this build has no libnuma"};
     if (!can_bind) return {NumaPolicy::Off, {}, count + ", but this system does not let programs choose one"};
-    return {wanted, nodes, "over " + count};
+    if (wanted == NumaPolicy::Interleave) return {wanted, nodes, "over " + count};
+    const int n_shards = shard_count(static_cast<int>(nodes.size()));
+    const bool all = n_shards == static_cast<int>(nodes.size());
+    return {wanted, nodes, "over " + (all ? count : std::to_string(n_shards) + " of " + count), n_shards};
+}
+
+std::vector<int> shards_of_threads(const NumaPlan& plan, const ThreadChoice& threads, const std::string& sys_root) {
+    if (plan.n_shards == 1) return {};
+    const std::vector<MemoryNode> machine = memory_nodes(sys_root);
+    std::vector<int> shards;
+    for (int thread = 0; thread < threads.n_threads; ++thread) {
+        int shard = thread % plan.n_shards;
+        for (int i = 0; i < plan.n_shards && !threads.cpus.empty(); ++i)
+            for (const MemoryNode& node : machine)
+                if (node.id == plan.nodes[static_cast<size_t>(i)] &&
+                    contains(node.cpus, threads.cpus[static_cast<size_t>(thread)]))
+                    shard = i;
+        shards.push_back(shard);
+    }
+    return shards;
+}
+
+uint64_t free_bytes_of_node(const std::string& sys_root, int node) {
+    std::ifstream file(sys_root + "/sys/devices/system/node/node" + std::to_string(node) + "/meminfo");
+    uint64_t total = 0;
+    bool known = false;
+    for (std::string word; file >> word;) {
+        uint64_t kib = 0;
+        if ((word == "MemFree:" || word == "Active(file):" || word == "Inactive(file):") && file >> kib) {
+            total += kib << 10;
+            known = true;
+        }
+    }
+    return known ? total : std::numeric_limits<uint64_t>::max();
 }
 
 #ifdef GGMLX_HAVE_NUMA

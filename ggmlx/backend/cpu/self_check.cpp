@@ -26,8 +26,8 @@ struct CheckInput {
         for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<std::byte>(0x30 + i % 7);
         for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 255) - 127.0f;
         for (int64_t c = 0; c < kCheckColumns; ++c) {
-            kernels.quantize_row(x.data() + c * kIn, kIn, 0, kBlocks, blocks.data() + c * kBlocks, false);
-            kernels.quantize_row(x.data() + c * kIn, kIn, 0, kBlocks, group.data() + c, true);
+            kernels.quantize_row(x.data() + c * kIn, kIn, 0, kBlocks, blocks.data() + c * kBlocks, 0);
+            kernels.quantize_row(x.data() + c * kIn, kIn, 0, kBlocks, group.data() + c, 8);
         }
     }
 };
@@ -73,7 +73,7 @@ bool bf16_products_are_right(DType dtype, const CpuKernels& kernels) {
     CheckInput in(dtype, kernels);
     std::vector<Bf16Block> group(kBlocks * kGroupColumns);
     for (int64_t c = 0; c < kCheckColumns; ++c)
-        kernels.bf16.round_row(in.x.data() + c * kIn, kIn, 0, kBlocks, group.data() + c);
+        kernels.bf16.round_row(in.x.data() + c * kIn, kIn, 0, kBlocks, group.data() + c, 8);
     std::vector<float> y(kCheckColumns * kRows);
     std::vector<Bf16Panel> panel(kBlocks);
     const auto* columns = reinterpret_cast<const ActivationBlock*>(group.data());

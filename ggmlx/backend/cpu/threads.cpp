@@ -1,5 +1,6 @@
 #include "ggmlx/backend/cpu/threads.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -23,10 +24,30 @@ constexpr auto kYield = std::chrono::milliseconds(2);
 
 }  // namespace
 
-Team::Team(int n_threads)
+Team::Team(int n_threads, std::vector<int> group_of_thread)
     : n_threads_(n_threads),
       oversubscribed_(n_threads > usable_cpus()),
-      mailboxes_(std::make_unique<Mailbox[]>(static_cast<size_t>(n_threads))) {}
+      mailboxes_(std::make_unique<Mailbox[]>(static_cast<size_t>(n_threads))) {
+    for (size_t thread = 0; thread < group_of_thread.size(); ++thread) {
+        const auto group = static_cast<size_t>(group_of_thread[thread]);
+        members_.resize(std::max(members_.size(), group + 1));
+        members_[group].push_back(static_cast<int>(thread));
+    }
+}
+
+Member::Member(Team& team, int index, int size) : team_(&team), index_(index), size_(size), group_size_(size) {
+    const auto& groups = team.members_;
+    const auto is_empty = [&](const std::vector<int>& threads) { return threads.empty() || threads.front() >= size; };
+    if (groups.empty() || std::any_of(groups.begin(), groups.end(), is_empty)) return;
+    n_groups_ = static_cast<int>(groups.size());
+    for (size_t g = 0; g < groups.size(); ++g) {
+        const auto self = std::find(groups[g].begin(), groups[g].end(), index);
+        if (self == groups[g].end()) continue;
+        group_ = static_cast<int>(g);
+        place_ = static_cast<int>(self - groups[g].begin());
+        group_size_ = static_cast<int>(std::lower_bound(self, groups[g].end(), size) - groups[g].begin());
+    }
+}
 
 void Team::wait_for(const std::atomic<uint32_t>& word, uint32_t value) const noexcept {
     const auto arrived = [&] { return word.load(std::memory_order_acquire) == value; };

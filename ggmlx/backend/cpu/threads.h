@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace ggmlx {
 
 class Team;
+
+/// Who does a piece of work: all threads, or those of the caller's group.
+enum class Among { Team, Group };
 
 /// One thread's place in a running team. fork(), join(), barrier() and share() must be called by all members alike.
 class Member {
@@ -24,6 +28,11 @@ class Member {
     /// Threads in this run; up to n_threads() were asked for.
     int size() const { return size_; }
     int n_threads() const;
+    /// The groups of the team (its threads on one memory node each), and the one this thread belongs to. One group if
+    /// the team has none, or if one of them would have no thread in this run.
+    int n_groups() const { return n_groups_; }
+    int group() const { return group_; }
+    int size(Among among) const { return among == Among::Team ? size_ : group_size_; }
 
     /// Begins a part of the whole team: what thread 0 did before is visible to all.
     void fork() noexcept;
@@ -39,22 +48,30 @@ class Member {
     /// one thread. Each thread begins with a range of its own, in increasing order, and then takes pieces that others
     /// have not begun. Does not wait for the others.
     template <class F>
-    void share(int64_t n, int64_t grain, F f);
+    void share(int64_t n, int64_t grain, F f) {
+        share(Among::Team, n, grain, f);
+    }
+    /// Among::Group: each group has [0, n) of its own, with an n, grain and f of its own.
+    template <class F>
+    void share(Among among, int64_t n, int64_t grain, F f);
 
   private:
     friend class Team;
-    Member(Team& team, int index, int size) : team_(&team), index_(index), size_(size) {}
+    Member(Team& team, int index, int size);
 
     Team* team_ = nullptr;
     int index_ = 0, size_ = 1;
-    uint32_t part_ = 0;  ///< forks passed
-    int n_shares_ = 0;   ///< since the last fork
+    int group_ = 0, n_groups_ = 1;
+    int place_ = 0, group_size_ = 1;  ///< in the group: where this thread stands, how many there are
+    uint32_t part_ = 0;               ///< forks passed
+    int n_shares_ = 0;                ///< since the last fork
 };
 
 class Team {
   public:
-    /// n_threads >= 1.
-    explicit Team(int n_threads);
+    /// n_threads >= 1. group_of_thread: the group of each thread, counted from 0, every group with a thread; empty: no
+    /// groups.
+    explicit Team(int n_threads, std::vector<int> group_of_thread = {});
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
@@ -75,10 +92,15 @@ class Team {
     };
 
     void begin_run(int index) noexcept;
+    /// Member i of a group in a run of so many threads.
+    int thread_of_group(int group, int i) const noexcept {
+        return members_[static_cast<size_t>(group)][static_cast<size_t>(i)];
+    }
     void wait_for(const std::atomic<uint32_t>& word, uint32_t value) const noexcept;
 
     const int n_threads_;
-    const bool oversubscribed_;  ///< more threads than processors: never spin without yielding
+    std::vector<std::vector<int>> members_;  ///< threads by group, in increasing order
+    const bool oversubscribed_;              ///< more threads than processors: never spin without yielding
     const std::unique_ptr<Mailbox[]> mailboxes_;
     alignas(64) std::atomic<uint32_t> forked_{0};  ///< parts begun
 };
@@ -86,7 +108,7 @@ class Team {
 inline int Member::n_threads() const { return team_ ? team_->n_threads() : 1; }
 
 template <class F>
-void Member::share(int64_t n, int64_t grain, F f) {
+void Member::share(Among among, int64_t n, int64_t grain, F f) {
     const int64_t n_pieces = (n + grain - 1) / grain;
     const auto run_piece = [&](int64_t piece) {
         const int64_t begin = piece * grain;
@@ -98,10 +120,13 @@ void Member::share(int64_t n, int64_t grain, F f) {
     }
     if (n_shares_ == Team::kShares) barrier();
     const int share = n_shares_++;
-    for (int i = 0; i < size_; ++i) {
-        const int owner = index_ + i < size_ ? index_ + i : index_ + i - size_;
-        const int64_t first = n_pieces * owner / size_, last = n_pieces * (owner + 1) / size_;
-        std::atomic<int64_t>& next = team_->mailboxes_[static_cast<size_t>(owner)].next[part_ & 1][share];
+    const bool in_group = among == Among::Group && n_groups_ > 1;
+    const int place = in_group ? place_ : index_, size = in_group ? group_size_ : size_;
+    for (int i = 0; i < size; ++i) {
+        const int owner = place + i < size ? place + i : place + i - size;
+        const int64_t first = n_pieces * owner / size, last = n_pieces * (owner + 1) / size;
+        const int thread = in_group ? team_->thread_of_group(group_, owner) : owner;
+        std::atomic<int64_t>& next = team_->mailboxes_[static_cast<size_t>(thread)].next[part_ & 1][share];
         // Looking before taking: a range that is used up costs others a read and no more.
         while (next.load(std::memory_order_relaxed) < last - first) {
             const int64_t piece = first + next.fetch_add(1, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,8 +50,10 @@ class OpCase {
     Result run_reference_op() const {
         return run([](const OpCall& call, const Node&) { run_reference(call); });
     }
-    Result run_on(Backend& backend) const {
+    /// edit: changes the call before it runs.
+    Result run_on(Backend& backend, const std::function<void(OpCall&)>& edit = {}) const {
         return run([&](OpCall& call, const Node& node) {
+            if (edit) edit(call);
             EXPECT_TRUE(backend.supports(node)) << name(node.op);
             // One byte more than asked for, so that a write past the end of the scratch is seen.
             const size_t size = backend.scratch_bytes(node);

@@ -266,18 +266,44 @@ TEST_P(Bf16Products, ServeTheWholeMixture) {
     }
 }
 
+/// A shard of a wider matrix: its blocks lie in fewer parts.
+TEST_P(Bf16Products, MultiplyShards) {
+    constexpr int64_t kIn = 11 * 32, kOut = 20, kColumns = 18;
+    const int64_t n_blocks = kIn / 32;
+    for (const DType dtype : {DType::MXFP4, DType::Q4_0, DType::MXFP8}) {
+        if (!has_bf16(kernels_, dtype)) continue;
+        for (const int n_partials : {1, 2, 4}) {
+            Array w = random_weight(random_, dtype, {kOut, kIn});
+            const auto x = random_floats(random_, kColumns * kIn);
+            const int64_t group_blocks = round_up(n_blocks, int64_t{n_partials});
+            std::vector<Bf16Block> groups(static_cast<size_t>(2 * group_blocks * kGroupColumns));
+            for (int64_t c = 0; c < kColumns; ++c) {
+                Bf16Block* group = groups.data() + c / kGroupColumns * group_blocks * kGroupColumns;
+                kernels_.bf16.round_row(x.data() + c * kIn, kIn, 0, n_blocks, group + c % kGroupColumns, n_partials);
+            }
+            std::vector<Bf16Panel> panels(static_cast<size_t>(2 * group_blocks));
+            std::vector<float> y(kColumns * kOut);
+            const auto* columns = reinterpret_cast<const ActivationBlock*>(groups.data());
+            kernels_.bf16.matmul[static_cast<size_t>(dtype)]({w.bytes.data(), kOut, kIn, nullptr, n_partials},
+                                                             {columns, kColumns, y.data(), kOut, nullptr}, 0, 2,
+                                                             panels.data());
+            expect_products(w, x, y, kColumns, std::string(name(dtype)) + " in " + std::to_string(n_partials));
+        }
+    }
+}
+
 TEST_P(Bf16Products, AddABias) {
     Array w = random_weight(random_, DType::BF16, {16, 64});
     const auto x = random_floats(random_, 64);
     std::vector<Bf16Block> group(2 * kGroupColumns * 4);
-    kernels_.bf16.round_row(x.data(), 64, 0, 2, group.data());
+    kernels_.bf16.round_row(x.data(), 64, 0, 2, group.data(), 8);
     std::vector<Bf16Panel> panels(8);
     float y[16] = {}, with_bias[16] = {}, bias[16];
     for (int i = 0; i < 16; ++i) bias[i] = 0.5f * static_cast<float>(i);
     const auto* columns = reinterpret_cast<const ActivationBlock*>(group.data());
     const auto multiply = kernels_.bf16.matmul[static_cast<size_t>(DType::BF16)];
-    multiply({w.bytes.data(), 16, 64, nullptr}, {columns, 1, y, 16, nullptr}, 0, 1, panels.data());
-    multiply({w.bytes.data(), 16, 64, bias}, {columns, 1, with_bias, 16, nullptr}, 0, 1, panels.data());
+    multiply({w.bytes.data(), 16, 64, nullptr, 8}, {columns, 1, y, 16, nullptr}, 0, 1, panels.data());
+    multiply({w.bytes.data(), 16, 64, bias, 8}, {columns, 1, with_bias, 16, nullptr}, 0, 1, panels.data());
     for (int i = 0; i < 16; ++i) EXPECT_EQ(with_bias[i], y[i] + bias[i]);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "ggmlx/backend/cpu/cpu_backend.h"
 #include "ggmlx/backend/executor.h"
 #include "ggmlx/backend/reference_backend.h"
 #include "ggmlx/placement/moe_model.h"
@@ -46,18 +47,22 @@ class StoredWeights {
     }
 };
 
-/// One model on ref0, ref1, ref2 under given rules; steps are run with feed().
+/// One model on ref0, ref1, ref2 under given rules, or on another device in the place of ref0; steps are run with
+/// feed().
 class Runner {
   public:
-    Runner(DType type, std::string_view rules) : type_(type) {
+    Runner(DType type, std::string_view rules, std::unique_ptr<Backend> first = make_reference_backend("ref0"))
+        : type_(type) {
         add_moe_tensors(set_, type);
-        for (const char* name : {"ref0", "ref1", "ref2"}) backends_.push_back(make_reference_backend(name));
+        backends_.push_back(std::move(first));
+        for (const char* name : {"ref1", "ref2"}) backends_.push_back(make_reference_backend(name));
         std::vector<Backend*> devices;
         std::vector<std::string> names;
         for (auto& b : backends_) devices.push_back(b.get()), names.push_back(b->name());
         const auto parsed = rules.empty() ? std::vector<PlacementRule>{} : parse_rules(rules);
         weights_ = std::make_unique<DeviceWeights>(set_, place(set_, parsed, names, 0), devices);
         const StoredWeights source(set_);
+        whole_experts_ = weights_->deal_out_experts(*moe_graph(set_, 1));
         weights_->load([&](Tensor t) { return source(t); });
         weights_->allocate_states();
         executor_ = std::make_unique<Executor>(*weights_);
@@ -108,6 +113,7 @@ class Runner {
     DeviceWeights& weights() { return *weights_; }
     Executor& executor() { return *executor_; }
     const TensorSet& set() const { return set_; }
+    const std::string& whole_experts() const { return whole_experts_; }
 
   private:
     DType type_;
@@ -115,7 +121,14 @@ class Runner {
     std::vector<std::unique_ptr<Backend>> backends_;
     std::unique_ptr<DeviceWeights> weights_;
     std::unique_ptr<Executor> executor_;
+    std::string whole_experts_;
 };
+
+/// The cpu with experts dealt out to so many nodes, which are all the same one.
+std::unique_ptr<Backend> sharding_cpu(int n_shards) {
+    const std::vector<int> nodes(static_cast<size_t>(n_shards), 0);
+    return make_cpu_backend({.n_threads = 2, .pin = false}, {NumaPolicy::Shard, nodes, "a test", n_shards});
+}
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -167,6 +180,40 @@ TEST_P(ExecutorTypes, AnExpertMovesWithoutANewPlan) {
     }
     EXPECT_TRUE(same_bits(expected, logits));
 }
+
+class DealtOut : public testing::TestWithParam<int> {};
+
+TEST_P(DealtOut, ExpertsGiveTheSameBits) {
+    for (DType type : {DType::Q8_0, DType::MXFP8, DType::F16}) {
+        const auto expected = Runner(type, "").two_steps();
+        for (const char* rules : {"", "_exps@0-2=ref1", "down_exps=ref1", "blk.1.ffn_up_exps@0-1=ref2"})
+            EXPECT_TRUE(same_bits(expected, Runner(type, rules, sharding_cpu(GetParam())).two_steps()))
+                << name(type) << " " << rules;
+    }
+}
+
+TEST_P(DealtOut, ExpertsMoveToAnotherDeviceAndBack) {
+    const auto expected = Runner(DType::MXFP4, "").two_steps();
+    Runner runner(DType::MXFP4, "_exps@0-2=ref1", sharding_cpu(GetParam()));
+    auto prompt = runner.program(5), next = runner.program(1);
+    auto logits = runner.feed(prompt, {3, 1, 4, 1, 5}, 0);
+    for (int32_t p = 5; p < 9; ++p) {
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), p % 3, 3 + (p + il) % 3);
+        const auto more = runner.feed(next, {p * 3}, p);
+        logits.insert(logits.end(), more.begin(), more.end());
+        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 3 + (p + il) % 3, p % 3);
+    }
+    EXPECT_TRUE(same_bits(expected, logits));
+    EXPECT_GT(runner.weights().host_weights().sharded_bytes, 0u);
+}
+
+TEST_P(DealtOut, WhatStaysWholeIsSaid) {
+    EXPECT_EQ(Runner(DType::Q8_0, "", sharding_cpu(GetParam())).whole_experts(), "");
+    EXPECT_EQ(Runner(DType::Q8_0, "blk.0.ffn_up_exps@5=ref1", sharding_cpu(GetParam())).whole_experts(),
+              "1 of 2 layers have gate, up and down on different devices");
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, DealtOut, testing::Values(2, 4, 8));
 
 INSTANTIATE_TEST_SUITE_P(Types, ExecutorTypes, testing::Values(DType::F32, DType::Q8_0, DType::MXFP4),
                          [](const auto& param) { return std::string(name(param.param)); });

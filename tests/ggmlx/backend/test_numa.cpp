@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "ggmlx/backend/cpu/cpu_backend.h"
 #include "ggmlx/backend/cpu/threads.h"
 #include "ggmlx/core/buffer.h"
-#include "ggmlx/core/error.h"
 #include "ggmlx/core/parallel.h"
 #include "tests/ggmlx/fake_root.h"
 
@@ -75,13 +75,44 @@ TEST_F(Numa, WhatCannotBeHadIsSaid) {
     const NumaPlan refused = plan_numa(NumaPolicy::Interleave, root(), kEight, false);
     EXPECT_EQ(refused.policy, NumaPolicy::Off);
     EXPECT_NE(refused.reason.find("2 nodes, but this"), std::string::npos) << refused.reason;
-    try {
-        plan(NumaPolicy::Shard);
-        FAIL();
-    } catch (const Error& e) {
-        EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-        EXPECT_NE(std::string(e.what()).find("--numa interleave"), std::string::npos) << e.what();
-    }
+    EXPECT_EQ(plan_numa(NumaPolicy::Shard, root(), kEight, false).n_shards, 1);
+}
+
+TEST_F(Numa, ShardsAreAPowerOfTwo) {
+    if (!has_libnuma()) GTEST_SKIP() << "this build has no libnuma";
+    two_nodes();
+    EXPECT_EQ(plan(NumaPolicy::Shard).policy, NumaPolicy::Shard);
+    EXPECT_EQ(plan(NumaPolicy::Shard).n_shards, 2);
+    EXPECT_EQ(plan(NumaPolicy::Shard).reason, "over 2 nodes");
+    EXPECT_EQ(plan(NumaPolicy::Interleave).n_shards, 1);
+    EXPECT_EQ(plan(NumaPolicy::Shard, {4, 5}).policy, NumaPolicy::Off) << "the mask leaves one node";
+    EXPECT_EQ(plan(NumaPolicy::Shard, {4, 5}).n_shards, 1);
+    node(2, "8-9", 1024);
+    const NumaPlan three = plan(NumaPolicy::Shard, {0, 4, 8});
+    EXPECT_EQ(three.n_shards, 2);
+    EXPECT_EQ(three.nodes, (std::vector<int>{0, 1, 2})) << "what is interleaved lies on all";
+    EXPECT_EQ(three.reason, "over 2 of 3 nodes");
+}
+
+TEST_F(Numa, ThreadsWorkOnTheShardOfTheirNode) {
+    if (!has_libnuma()) GTEST_SKIP() << "this build has no libnuma";
+    two_nodes();
+    node(2, "8-9", 1024);
+    const NumaPlan shard = plan(NumaPolicy::Shard, {0, 1, 4, 8, 9});
+    const auto shards = [&](std::vector<int> cpus, int n_threads) {
+        return shards_of_threads(shard, {n_threads, "", std::move(cpus)}, root());
+    };
+    EXPECT_EQ(shards({4, 0, 1}, 3), (std::vector<int>{1, 0, 0}));
+    EXPECT_EQ(shards({0, 4, 8, 9}, 4), (std::vector<int>{0, 1, 0, 1})) << "node 2 has no shard: it helps the others";
+    EXPECT_EQ(shards({}, 3), (std::vector<int>{0, 1, 0})) << "not pinned";
+    EXPECT_TRUE(shards_of_threads(plan(), {3, "", {}}, root()).empty());
+}
+
+TEST_F(Numa, ANodeCanGiveWhatIsFreeAndWhatFilesHold) {
+    write("sys/devices/system/node/node1/meminfo",
+          "Node 1 MemTotal: 100 kB\nNode 1 MemFree: 17 kB\nNode 1 Active(file): 3 kB\nNode 1 Inactive(file): 4 kB");
+    EXPECT_EQ(free_bytes_of_node(root(), 1), uint64_t{24} << 10);
+    EXPECT_EQ(free_bytes_of_node(root(), 7), std::numeric_limits<uint64_t>::max());
 }
 
 TEST_F(Numa, PoliciesHaveOneSpelling) {
@@ -133,6 +164,22 @@ TEST_F(RealNodes, TheCpuAllocatesAsItsPolicySays) {
     std::memset(memory.get(), 1, kBytes);
     EXPECT_EQ(homes(memory.get(), kBytes).size(), plan_.nodes.size());
     EXPECT_NE(cpu->description().find("numa interleave (over "), std::string::npos) << cpu->description();
+}
+
+TEST_F(RealNodes, ShardsLieOnTheirNodes) {
+    CpuOptions options;
+    options.numa = NumaPolicy::Shard;
+    const auto cpu = make_cpu_backend(options);
+    ASSERT_EQ(cpu->n_shards(), static_cast<int>(plan_.nodes.size()));
+    for (size_t size : {size_t{100}, size_t{5} << 20}) {
+        const Backend::ShardedMemory memory = cpu->alloc_shards(size);
+        std::memset(memory.data.get(), 1, static_cast<size_t>(cpu->n_shards() * memory.stride));
+        for (int shard = 0; shard < cpu->n_shards(); ++shard)
+            for (size_t at = 0; at < size; at += 4096)
+                ASSERT_EQ(node_of_page(memory.data.get() + shard * memory.stride + at),
+                          plan_.nodes[static_cast<size_t>(shard)])
+                    << at;
+    }
 }
 
 TEST_F(RealNodes, ThreadsAreOnAllNodes) {

@@ -90,6 +90,46 @@ TEST(Team, ManySharesInOnePartDoNotMixUpTheirItems) {
     for (const auto& share : counts) EXPECT_EQ(share, std::vector<int>(17, 1));
 }
 
+TEST(Team, GroupsShareWorkOfTheirOwn) {
+    Team team(5, {0, 1, 0, 1, 1});
+    std::vector<std::vector<int>> counts = {std::vector<int>(40, 0), std::vector<int>(23, 0)};
+    std::vector<int> everybodys(31, 0);
+    std::atomic<int> wrong{0};
+    team.run([&](Member& member) {
+        if (member.n_groups() != 2) return;  // the system gave fewer threads
+        const int group = member.index() == 0 || member.index() == 2 ? 0 : 1;
+        wrong += member.group() != group || member.size(Among::Group) != 2 + group || member.size(Among::Team) != 5;
+        auto& own = counts[static_cast<size_t>(group)];
+        for (int round = 0; round < 20; ++round) {
+            member.fork();
+            member.share(Among::Group, static_cast<int64_t>(own.size()), 1 + group, [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) ++own[static_cast<size_t>(i)];
+            });
+            member.share(31, 3, [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) ++everybodys[static_cast<size_t>(i)];
+            });
+            member.join();
+        }
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(counts[0], std::vector<int>(40, 20));
+    EXPECT_EQ(counts[1], std::vector<int>(23, 20));
+    EXPECT_EQ(everybodys, std::vector<int>(31, 20));
+}
+
+TEST(Team, AGroupWithoutThreadsMakesOneGroupOfAll) {
+    Team team(2, {2, 0});
+    std::atomic<int> count{0};
+    team.run([&](Member& member) {
+        EXPECT_EQ(member.n_groups(), 1);
+        EXPECT_EQ(member.size(Among::Group), member.size());
+        member.fork();
+        member.share(Among::Group, 10, 1, [&](int64_t, int64_t) { ++count; });
+        member.join();
+    });
+    EXPECT_EQ(count, 10);
+}
+
 TEST(Team, WhatASlowThreadHasNotBegunIsDoneByOthers) {
     Team team(2);
     std::atomic<int> n_done{0};

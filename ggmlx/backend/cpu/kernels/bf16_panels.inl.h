@@ -14,7 +14,7 @@ namespace ggmlx {
 template <class Isa>
 struct Bf16Order {
     int64_t n_blocks;
-    int n_parts = 8;  ///< a power of two
+    int n_parts;  ///< MatmulArgs::n_partials
 
     int64_t part_size() const { return (n_blocks + n_parts - 1) / n_parts; }
     int64_t size() const { return n_parts * part_size(); }
@@ -180,9 +180,9 @@ struct Bf16Plain {
 
 /// Bf16Kernels::round_row.
 template <class Isa>
-bool round_row(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out) noexcept {
+bool round_row(const float* x, int64_t n, int64_t begin, int64_t end, Bf16Block* out, int group_partials) noexcept {
     auto most = Isa::splat8(0.0f);
-    Bf16Order<Isa>{(n + 31) / 32}.each_block(begin, end, [&](int64_t b, int64_t place) {
+    Bf16Order<Isa>{(n + 31) / 32, group_partials}.each_block(begin, end, [&](int64_t b, int64_t place) {
         const float* values = x + 32 * b;
         float padded[32];
         if (n - 32 * b < 32) {

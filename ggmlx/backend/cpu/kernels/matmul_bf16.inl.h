@@ -119,7 +119,7 @@ struct Bf16Product {
 template <class Isa, class Weights>
 Bf16Product<Isa> make_bf16_product(const MatmulArgs& args, const ColumnGroups& columns, int64_t begin, int64_t end,
                                    Bf16Panel* panels) {
-    return {args, columns, begin, end, {Weights::n_blocks(args.n_in)}, panels};
+    return {args, columns, begin, end, {Weights::n_blocks(args.n_in), args.n_partials}, panels};
 }
 
 /// Bf16Kernels::matmul with vdpbf16ps.

@@ -20,17 +20,17 @@ void add_f8_value(const typename Isa::Bytes* codes, const typename Isa::Rows* sc
     }
 }
 
-/// Block b of the row tile, N columns. The additions inside a block depend on each other; the two parts' are
-/// independent. NaN codes are looked for on the side: they make their row's sum a NaN.
+/// Block b of the row tile, of partial sum p, N columns. The additions inside a block depend on each other; the two
+/// parts' are independent. NaN codes are looked for on the side: they make their row's sum a NaN.
 template <class Isa, int N>
-void add_f8_block(const TileMXFP8& tile, int64_t b, const Column* columns, TileSums<Isa, N>& sums) {
+void add_f8_block(const TileMXFP8& tile, int64_t b, int64_t p, const Column* columns, TileSums<Isa, N>& sums) {
     constexpr int kParts = 16 / Isa::kRows;
     typename Isa::Rows scale[kParts], sum[N][kParts];
     typename Isa::Bytes nans[kParts];
     for (int part = 0; part < kParts; ++part) {
         scale[part] = Isa::rows_e8m0(tile.e + part * Isa::kRows);
         nans[part] = Isa::zero_bytes();
-        for (int c = 0; c < N; ++c) sum[c][part] = sums.at[c][b & 7][part];
+        for (int c = 0; c < N; ++c) sum[c][part] = sums.at[c][p][part];
     }
     for (int g = 0; g < 8; ++g) {
         typename Isa::Bytes codes[kParts];
@@ -46,8 +46,7 @@ void add_f8_block(const TileMXFP8& tile, int64_t b, const Column* columns, TileS
         add_f8_value<Isa, N, 3>(codes, scale, x, sum);
     }
     for (int c = 0; c < N; ++c)
-        for (int part = 0; part < kParts; ++part)
-            sums.at[c][b & 7][part] = Isa::nan_where_any(nans[part], sum[c][part]);
+        for (int part = 0; part < kParts; ++part) sums.at[c][p][part] = Isa::nan_where_any(nans[part], sum[c][part]);
 }
 
 template <class Isa, int N>
@@ -55,10 +54,10 @@ void matmul_f8_row(const MatmulArgs& args, const Column* columns, int64_t tile_r
     const int64_t n_tiles = (args.n_in + 31) / 32;
     const TileMXFP8* tiles = static_cast<const TileMXFP8*>(args.weight) + tile_row * n_tiles;
     TileSums<Isa, N> sums;
-    sums.clear();
+    sums.clear(args.n_partials);
     for (int64_t b = 0; b < n_tiles; ++b) {
         prefetch_ahead<Isa>(tiles + b, sizeof(TileMXFP8));
-        add_f8_block<Isa, N>(tiles[b], b, columns, sums);
+        add_f8_block<Isa, N>(tiles[b], b, b & (args.n_partials - 1), columns, sums);
     }
     sums.store(args, columns, tile_row);
 }

@@ -21,10 +21,10 @@ __attribute__((always_inline)) inline void unroll(const F& f) {
     }
 }
 
-/// The blocks of one partial sum: panel and x (stride kGroupColumns) hold one after the other blocks p, p + 8, ….
+/// The blocks of one partial sum: panel and x (stride kGroupColumns) hold one after the other blocks p, p + step, ….
 template <class Tile>
 struct Partial {
-    int p;
+    int p, step;
     int64_t n_blocks;
     const Tile* tiles;  ///< of the row tile
     const PanelBlock* panel;
@@ -33,7 +33,7 @@ struct Partial {
     /// Where block i of this partial sum is stored: a tile, or one of a tile's eight parts.
     template <int kSubBlocks>
     const Tile& tile(int64_t i) const {
-        return tiles[kSubBlocks == 8 ? i : p + 8 * i];
+        return tiles[kSubBlocks == 8 ? i : p + step * i];
     }
     template <int kSubBlocks>
     int sub() const {
@@ -92,19 +92,21 @@ void multiply_groups(const MatmulArgs& args, const ColumnGroups& columns, int64_
                      PanelBlock* panels, PanelSums* sums, F add_partial) {
     constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
     const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub), n_blocks = n_tiles * kSub;
-    const int64_t per_partial = (n_blocks + 7) / 8;
+    const int n_partials = args.n_partials;
+    const int64_t per_partial = (n_blocks + n_partials - 1) / n_partials, padded = n_partials * per_partial;
     const Tile* tiles = static_cast<const Tile*>(args.weight) + begin * n_tiles;
     for (int64_t t = 0; t < end - begin; ++t)
-        decode_panel<Isa, Tile>(tiles + t * n_tiles, n_blocks, panels + t * 8 * per_partial);
+        decode_panel<Isa, Tile>(tiles + t * n_tiles, n_blocks, n_partials, panels + t * padded);
     asm volatile("" ::: "memory");  // AMX loads are not seen as reading the panels
     for (int64_t first = 0; first < columns.n; first += kGroupColumns) {
-        const ActivationBlock* x = columns.x + first / kGroupColumns * 8 * per_partial * kGroupColumns;
+        const ActivationBlock* x = columns.x + first / kGroupColumns * padded * kGroupColumns;
         const int n = columns.n - first < kGroupColumns ? static_cast<int>(columns.n - first) : kGroupColumns;
-        for (int p = 0; p < 8; ++p)
+        for (int p = 0; p < n_partials; ++p)
             for (int64_t t = 0; t < end - begin; ++t)
-                add_partial(Partial<Tile>{p, (n_blocks - p + 7) / 8, tiles + t * n_tiles,
-                                          panels + (t * 8 + p) * per_partial, x + p * per_partial * kGroupColumns},
-                            n, sums[t].at[p]);
+                add_partial(
+                    Partial<Tile>{p, n_partials, (n_blocks - p + n_partials - 1) / n_partials, tiles + t * n_tiles,
+                                  panels + t * padded + p * per_partial, x + p * per_partial * kGroupColumns},
+                    n, sums[t].at[p]);
         for (int64_t t = 0; t < end - begin; ++t) store_group<Isa>(args, columns, first, n, begin + t, sums[t]);
     }
 }

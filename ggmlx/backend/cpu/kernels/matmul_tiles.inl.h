@@ -1,7 +1,9 @@
 #pragma once
 // y = W x for weights stored in tiles. Per output row there are eight partial sums; block b goes into partial b mod 8
 // with one fused multiply-add (two for types with a minimum), and the eight are added pairwise at the end: the order of
-// ggmlx/reference, so the bits do not depend on the ISA, the number of columns or how rows are cut over threads.
+// ggmlx/reference, so the bits do not depend on the ISA, the number of columns or how rows are cut over threads. A
+// matrix with fewer partial sums (MatmulArgs) walks through its blocks as many at a time; the sums it lacks are -0,
+// which changes nothing when it is added.
 
 #include "ggmlx/backend/cpu/kernels/tiles.inl.h"
 
@@ -13,10 +15,10 @@ struct TileSums {
     static constexpr int kParts = 16 / Isa::kRows;
     typename Isa::Rows at[N][8][kParts];
 
-    void clear() {
+    void clear(int n_partials) {
         for (auto& column : at)
-            for (auto& partial : column)
-                for (auto& rows : partial) rows = Isa::splat_rows(0.0f);
+            for (int p = 0; p < 8; ++p)
+                for (auto& rows : column[p]) rows = Isa::splat_rows(p < n_partials ? 0.0f : -0.0f);
     }
 
     /// Adds the partials (0+4, 1+5, 2+6, 3+7, then +2, then +1) and writes the tile's rows that exist.
@@ -45,8 +47,8 @@ void prefetch_ahead(const void* p, int64_t n_bytes) {
     for (int64_t i = 0; i < n_bytes; i += kLine) Isa::prefetch(ahead + i);
 }
 
-/// Up to eight consecutive 32-value blocks of one part of the rows, for N columns. b: the first block within the row of
-/// x, a multiple of 8. Taking one part at a time keeps what is live within sixteen registers.
+/// Up to n_partials consecutive 32-value blocks of one part of the rows, for N columns. b: the first block within the
+/// row of x, a multiple of n_partials. Taking one part at a time keeps what is live within sixteen registers.
 template <class Isa, class Tile, int N>
 void add_blocks(const Tile* tiles, int n_blocks, int64_t b, const Column* columns, int part, TileSums<Isa, N>& sums) {
     using Math = TileMath<Isa, Tile>;
@@ -70,15 +72,17 @@ void add_blocks(const Tile* tiles, int n_blocks, int64_t b, const Column* column
     }
 }
 
-template <class Isa, class Tile, int N>
+/// Whole: the matrix has all eight partial sums. Told at compile time, because then blocks are unrolled.
+template <class Isa, class Tile, int N, bool Whole>
 void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile_row) {
     constexpr int kSub = TileMath<Isa, Tile>::kSubBlocks;
     const int64_t n_tiles = (args.n_in + 32 * kSub - 1) / (32 * kSub), n_blocks = n_tiles * kSub;
     const Tile* tiles = static_cast<const Tile*>(args.weight) + tile_row * n_tiles;
     TileSums<Isa, N> sums;
-    sums.clear();
-    for (int64_t b = 0; b < n_blocks; b += 8) {
-        const int count = n_blocks - b < 8 ? static_cast<int>(n_blocks - b) : 8;
+    const int n_partials = Whole ? 8 : args.n_partials;
+    sums.clear(n_partials);
+    for (int64_t b = 0; b < n_blocks; b += n_partials) {
+        const int count = n_blocks - b < n_partials ? static_cast<int>(n_blocks - b) : n_partials;
         prefetch_ahead<Isa>(tiles + b / kSub, static_cast<int64_t>(sizeof(Tile)) * (kSub == 8 ? 1 : count));
         for (int part = 0; part < TileSums<Isa, N>::kParts; ++part)
             add_blocks<Isa, Tile, N>(tiles + b / kSub, count, b, columns, part, sums);
@@ -87,14 +91,22 @@ void matmul_tile_row(const MatmulArgs& args, const Column* columns, int64_t tile
 }
 
 /// 4, 2 and 1 columns at a time.
-template <class Isa, class Tile>
-void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
+template <class Isa, class Tile, bool Whole>
+void matmul_tile_rows(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) {
     for (int64_t tile_row = begin; tile_row < end; ++tile_row) {
         int c = 0;
-        for (; n_columns - c >= 4; c += 4) matmul_tile_row<Isa, Tile, 4>(args, columns + c, tile_row);
-        for (; n_columns - c >= 2; c += 2) matmul_tile_row<Isa, Tile, 2>(args, columns + c, tile_row);
-        if (c < n_columns) matmul_tile_row<Isa, Tile, 1>(args, columns + c, tile_row);
+        for (; n_columns - c >= 4; c += 4) matmul_tile_row<Isa, Tile, 4, Whole>(args, columns + c, tile_row);
+        for (; n_columns - c >= 2; c += 2) matmul_tile_row<Isa, Tile, 2, Whole>(args, columns + c, tile_row);
+        if (c < n_columns) matmul_tile_row<Isa, Tile, 1, Whole>(args, columns + c, tile_row);
     }
+}
+
+template <class Isa, class Tile>
+void matmul_tiles(const MatmulArgs& args, const Column* columns, int n_columns, int64_t begin, int64_t end) noexcept {
+    if constexpr (TileMath<Isa, Tile>::kSubBlocks == 1) {
+        if (args.n_partials < 8) return matmul_tile_rows<Isa, Tile, false>(args, columns, n_columns, begin, end);
+    }
+    matmul_tile_rows<Isa, Tile, true>(args, columns, n_columns, begin, end);
 }
 
 }  // namespace ggmlx

@@ -39,11 +39,15 @@ bool quantize_block(const float* x, int n, ActivationBlock& out) {
 
 /// CpuKernels::quantize_row.
 template <class Isa>
-bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out, bool in_group) noexcept {
-    const int64_t per_partial = ((n + 31) / 32 + 7) / 8;
+bool quantize_row(const float* x, int64_t n, int64_t begin, int64_t end, ActivationBlock* out,
+                  int group_partials) noexcept {
+    const bool in_group = group_partials > 0;
+    const int shift = in_group ? __builtin_ctz(static_cast<unsigned>(group_partials)) : 0, mask = group_partials - 1;
+    const int64_t per_partial = ((n + 31) / 32 + mask) >> shift;
     bool finite = true;
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t left = n - 32 * b, place = in_group ? ((b & 7) * per_partial + (b >> 3)) * kGroupColumns : b;
+        const int64_t left = n - 32 * b;
+        const int64_t place = in_group ? ((b & mask) * per_partial + (b >> shift)) * kGroupColumns : b;
         finite &= quantize_block<Isa>(x + 32 * b, left < 32 ? static_cast<int>(left) : 32, out[place]);
     }
     return finite;

@@ -7,11 +7,10 @@ namespace ggmlx::cpu {
 void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
                              CallStatus& status, int64_t row, ColumnForm as) const noexcept {
     if (as == ColumnForm::Bf16Groups) {
-        if (!kernels.bf16.round_row(x, n_, begin, end, reinterpret_cast<Bf16Block*>(dst)) && int8_)
-            status.report(Fault::NonFinite, row);
+        if (!round(x, begin, end, dst, kernels) && int8_) status.report(Fault::NonFinite, row);
     } else if (int8_) {
         if (!kernels.quantize_row(x, n_, begin, end, reinterpret_cast<ActivationBlock*>(dst),
-                                  as == ColumnForm::Int8Groups))
+                                  as == ColumnForm::Int8Groups ? n_partials_ : 0))
             status.report(Fault::NonFinite, row);
     } else if (padded_) {
         float* out = reinterpret_cast<float*>(dst);
@@ -19,9 +18,9 @@ void ActivationForm::convert(const float* x, int64_t begin, int64_t end, std::by
     }
 }
 
-void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept {
+void ActivationForm::clear_group_end(ActivationBlock* groups, int64_t n, int64_t begin, int64_t end) const noexcept {
     for (int64_t c = n; c < n_groups(n) * kGroupColumns; ++c)
-        for (int64_t b = begin; b < end; ++b) groups[group_block(c, n_blocks, b)] = ActivationBlock{};
+        for (int64_t b = begin; b < end; ++b) groups[group_block(c, b)] = ActivationBlock{};
 }
 
 void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, int64_t n_head, std::byte* dst,
@@ -38,9 +37,9 @@ void convert_rows(const ActivationForm& form, const float* x, int64_t n_tokens, 
         if (!grouped)
             return form.convert(values, begin, end, dst + row * form.row_bytes(), worker.kernels, *call.status, t);
         auto* groups = reinterpret_cast<ActivationBlock*>(dst + head * form.group_bytes(n_tokens));
-        auto* column = reinterpret_cast<std::byte*>(groups + group_block(t, form.n_blocks()));
+        auto* column = reinterpret_cast<std::byte*>(groups + form.group_block(t));
         form.convert(values, begin, end, column, worker.kernels, *call.status, t, as);
-        if (t == n_tokens - 1) clear_group_end(groups, n_tokens, form.n_blocks(), begin, end);
+        if (t == n_tokens - 1) form.clear_group_end(groups, n_tokens, begin, end);
     });
 }
 

@@ -18,13 +18,6 @@ struct ActivationRows {
     const void* row(int64_t i) const { return data + i * row_bytes; }
 };
 
-/// Blocks of a column in a group, whose eight parts are of the same size.
-inline int64_t blocks_in_group(int64_t n_blocks) { return round_up(n_blocks, int64_t{8}); }
-/// Where column c of groups begins; with b the place of its block b.
-inline int64_t group_block(int64_t c, int64_t n_blocks, int64_t b = 0) {
-    const int64_t padded = blocks_in_group(n_blocks), place = b % 8 * (padded / 8) + b / 8;
-    return (c / kGroupColumns * padded + place) * kGroupColumns + c % kGroupColumns;
-}
 inline int64_t n_groups(int64_t n_columns) { return ceil_div(n_columns, int64_t{kGroupColumns}); }
 
 /// How the columns of one product are multiplied: one by one as rows, or in groups of blocks.
@@ -36,13 +29,14 @@ enum class ColumnForm : uint8_t { Rows, Int8Groups, Bf16Groups };
 /// at one group and 155 to 95 … 150 at two.
 inline constexpr int64_t kBf16Columns = kGroupColumns + 1;
 
-/// Rows of n activations for weights of one dtype.
+/// Rows of n activations for weights of one dtype and so many partial sums (MatmulArgs).
 class ActivationForm {
   public:
-    ActivationForm(const CpuKernels& kernels, DType weight, int64_t n)
+    ActivationForm(const CpuKernels& kernels, DType weight, int64_t n, int n_partials = 8)
         : int8_(is_block(weight) && weight != DType::MXFP8),
           padded_(weight == DType::MXFP8 && n % kBlock != 0),
           bf16_(kernels.bf16.matmul[static_cast<size_t>(weight)] != nullptr),
+          n_partials_(n_partials),
           n_(n) {}
 
     bool operator==(const ActivationForm&) const = default;
@@ -69,9 +63,15 @@ class ActivationForm {
         static_assert(sizeof(Bf16Panel) >= sizeof(PanelBlock));
         return static_cast<int64_t>(bf16_ ? sizeof(Bf16Panel) : int8_ ? sizeof(PanelBlock) : 0);
     }
+    /// Blocks of a column in a group, whose parts, one per partial sum, are of the same size.
+    int64_t blocks_in_group() const { return round_up(n_blocks(), int64_t{n_partials_}); }
+    /// Where column c of groups begins; with b the place of its block b.
+    int64_t group_block(int64_t c, int64_t b = 0) const {
+        const int64_t padded = blocks_in_group(), place = b % n_partials_ * (padded / n_partials_) + b / n_partials_;
+        return (c / kGroupColumns * padded + place) * kGroupColumns + c % kGroupColumns;
+    }
     int64_t group_bytes(int64_t n) const {
-        return n_groups(n) * kGroupColumns * blocks_in_group(n_blocks()) *
-               static_cast<int64_t>(sizeof(ActivationBlock));
+        return n_groups(n) * kGroupColumns * blocks_in_group() * static_cast<int64_t>(sizeof(ActivationBlock));
     }
     /// Of n converted rows in the order that suits n columns.
     int64_t bytes(int64_t n) const { return is_grouped(n) ? group_bytes(n) : n * row_bytes(); }
@@ -85,13 +85,20 @@ class ActivationForm {
     void convert(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels,
                  CallStatus& status, int64_t row, ColumnForm as = ColumnForm::Rows) const noexcept;
 
+    /// Rounds blocks [begin, end) of a row to bf16, dst being where a column of a group begins; false if a value is not
+    /// finite.
+    bool round(const float* x, int64_t begin, int64_t end, std::byte* dst, const CpuKernels& kernels) const noexcept {
+        return kernels.bf16.round_row(x, n_, begin, end, reinterpret_cast<Bf16Block*>(dst), n_partials_);
+    }
+
+    /// Zeros what the last of n columns leaves free in its group, blocks [begin, end).
+    void clear_group_end(ActivationBlock* groups, int64_t n, int64_t begin, int64_t end) const noexcept;
+
   private:
     bool int8_, padded_, bf16_;
+    int n_partials_;
     int64_t n_;
 };
-
-/// Zeros what the last of n columns leaves free in its group, blocks [begin, end).
-void clear_group_end(ActivationBlock* groups, int64_t n, int64_t n_blocks, int64_t begin, int64_t end) noexcept;
 
 /// Converts the rows of x [n_tokens, n_head, n] to dst as far as anything is to be done: rows in the order of x, or for
 /// every head the groups of its tokens, n_head · bytes(n_tokens) bytes in all.
@@ -103,7 +110,7 @@ class PanelScratch {
   public:
     /// For every thread, if n columns of this form are grouped; takes nothing otherwise.
     PanelScratch(Scratch& scratch, const ActivationForm& form, int64_t n, int n_threads)
-        : tile_bytes_(blocks_in_group(form.n_blocks()) * form.panel_bytes()),
+        : tile_bytes_(form.blocks_in_group() * form.panel_bytes()),
           n_tiles_(tiles_at_once(form)),
           panels_(scratch.take<std::byte>(form.is_grouped(n) ? n_threads * n_tiles_ * tile_bytes_ : 0)),
           sums_(scratch.take<PanelSums>(form.is_grouped(n) ? n_threads * n_tiles_ : 0)) {}

@@ -63,15 +63,16 @@ struct Groups {
 /// Sorts the pairs by expert, which one thread does and all wait for. What an id outside its table means is reported.
 void group_pairs(const Choice& choice, const Groups& groups, const OpCall& call, Worker& worker) noexcept;
 
-/// Calls f(expert, begin, end) for pieces of n_items items of every active expert, shared by the team. least: items
-/// that are worth being taken at once, where that leaves enough pieces.
+/// Calls f(expert, begin, end) for pieces of n_items items of every active expert, shared by the team or by the
+/// thread's group. least: items that are worth being taken at once, where that leaves enough pieces.
 template <class F>
-void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, int64_t least, Worker& worker,
-                   F f) noexcept {
-    const int64_t n_all = *groups.n_active * n_items, fair = n_all / (4 * worker.team.size());
-    const int64_t piece = std::max(grain(n_all, item_bytes, worker.team.size()), std::min(least, fair));
+void share_experts(const Groups& groups, int64_t n_items, int64_t item_bytes, int64_t least, Among among,
+                   Worker& worker, F f) noexcept {
+    const int n_threads = worker.team.size(among);
+    const int64_t n_all = *groups.n_active * n_items, fair = n_all / (4 * n_threads);
+    const int64_t piece = std::max(grain(n_all, item_bytes, n_threads), std::min(least, fair));
     const int64_t n_pieces = ceil_div(n_items, piece);
-    worker.team.share(*groups.n_active * n_pieces, 1, [&](int64_t i, int64_t) {
+    worker.team.share(among, *groups.n_active * n_pieces, 1, [&](int64_t i, int64_t) {
         const int64_t begin = i % n_pieces * piece;
         f(groups.expert[i / n_pieces], begin, std::min(begin + piece, n_items));
     });
@@ -91,12 +92,12 @@ struct ExpertColumns {
         : form(f),
           rows(scratch.take<std::byte>(n_rows * f.row_bytes())),
           groups(scratch.take<ActivationBlock>(f.is_grouped(n_pairs) ? Groups::max_groups(n_pairs, n_expert) *
-                                                                           blocks_in_group(f.n_blocks()) * kGroupColumns
+                                                                           f.blocks_in_group() * kGroupColumns
                                                                      : 0)) {}
 
     bool is_grouped(const Groups& g, int64_t e) const { return form.can_group() && g.group[e] >= 0; }
     ActivationBlock* groups_of(const Groups& g, int64_t e) const {
-        return groups + g.group[e] * blocks_in_group(form.n_blocks()) * kGroupColumns;
+        return groups + g.group[e] * form.blocks_in_group() * kGroupColumns;
     }
     const ActivationBlock* row(int64_t i) const {
         return reinterpret_cast<const ActivationBlock*>(rows + i * form.row_bytes());
@@ -119,14 +120,14 @@ void gather_columns(const ExpertColumns& x, const float* values, const Groups& g
         for (size_t c = 0; c < pairs.size(); ++c) {
             const auto column = static_cast<int64_t>(c), from = int64_t{row_of_pair(pairs[c])};
             if (rounds) {
-                worker.kernels.bf16.round_row(values + from * x.form.n(), x.form.n(), 0, n_blocks,
-                                              reinterpret_cast<Bf16Block*>(to + group_block(column, n_blocks)));
+                auto* block = reinterpret_cast<std::byte*>(to + x.form.group_block(column));
+                x.form.round(values + from * x.form.n(), 0, n_blocks, block, worker.kernels);
                 continue;
             }
             const ActivationBlock* row = x.row(from);
-            for (int64_t b = 0; b < n_blocks; ++b) to[group_block(column, n_blocks, b)] = row[b];
+            for (int64_t b = 0; b < n_blocks; ++b) to[x.form.group_block(column, b)] = row[b];
         }
-        clear_group_end(to, static_cast<int64_t>(pairs.size()), n_blocks, 0, n_blocks);
+        x.form.clear_group_end(to, static_cast<int64_t>(pairs.size()), 0, n_blocks);
     });
 }
 

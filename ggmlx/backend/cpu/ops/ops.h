@@ -20,7 +20,8 @@ struct Worker {
 /// What the size of an op's scratch depends on beside the op.
 struct TeamKernels {
     const CpuKernels& kernels;
-    int n_threads;
+    int n_threads = 1;
+    int n_groups = 1;  ///< Member::n_groups(), at most
 };
 
 void get_rows_light(const OpCall& call, Worker& worker) noexcept;

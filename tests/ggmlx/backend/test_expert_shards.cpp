@@ -4,11 +4,7 @@
 
 #include <random>
 
-#include "ggmlx/backend/cpu/numa.h"
-#include "ggmlx/backend/cpu/numa_shard.h"
-#include "ggmlx/backend/host_memory.h"
-#include "ggmlx/core/error.h"
-#include "ggmlx/core/math.h"
+#include "ggmlx/backend/expert_shards.h"
 #include "ggmlx/quant/quantize.h"
 
 namespace ggmlx {
@@ -36,9 +32,13 @@ std::vector<std::byte> random_matrix(DType dtype, int64_t n_out, int64_t n_in, u
     return stored;
 }
 
+int64_t extent_of(const ShardedMatrix& m, int shard) {
+    return shard_extent(m.axis == ShardAxis::Rows ? m.n_out : m.n_in, shard, m.n_shards);
+}
+
 /// Writes the values of a shard to their places in the whole matrix, and counts how often each place is written.
 void put_back(const ShardedMatrix& m, int shard, const std::byte* slice, Values& whole, std::vector<int>& count) {
-    const int64_t extent = m.extent_of(shard);
+    const int64_t extent = extent_of(m, shard);
     if (extent == 0) return;
     const bool by_rows = m.axis == ShardAxis::Rows;
     const int64_t n_out = by_rows ? extent : m.n_out, n_in = by_rows ? m.n_in : extent;
@@ -61,25 +61,29 @@ void expect_shards_make_the_whole(const ShardedMatrix& m) {
     const Values expected = values_of(m.dtype, m.n_out, m.n_in, stored.data());
     Values whole(expected.size());
     std::vector<int> count(expected.size(), 0);
+    std::vector<std::byte> joined(stored.size());
     int64_t bytes = 0;
     for (int shard = 0; shard < m.n_shards; ++shard) {
         std::vector<std::byte> slice(static_cast<size_t>(m.shard_bytes(shard)));
         cut_shard(m, shard, stored.data(), slice.data());
         put_back(m, shard, slice.data(), whole, count);
+        join_shard(m, shard, slice.data(), joined.data());
+        EXPECT_LE(m.shard_bytes(shard), m.shard_bytes(0));
         bytes += m.shard_bytes(shard);
     }
     EXPECT_EQ(count, std::vector<int>(count.size(), 1));
     EXPECT_EQ(whole, expected);
+    EXPECT_EQ(joined, stored);
     EXPECT_EQ(bytes, slice_bytes(m.dtype, {m.n_out, m.n_in}));
 }
 
-TEST(NumaShard, NodesAreReducedToAPowerOfTwo) {
+TEST(ExpertShards, NodesAreReducedToAPowerOfTwo) {
     const std::pair<int, int> cases[] = {{0, 1}, {1, 1}, {2, 2}, {3, 2},  {4, 4},
                                          {6, 4}, {7, 4}, {8, 8}, {12, 8}, {64, 8}};
     for (const auto& [n_nodes, n_shards] : cases) EXPECT_EQ(shard_count(n_nodes), n_shards) << n_nodes;
 }
 
-TEST(NumaShard, ShardsContainEveryBlockExactlyOnce) {
+TEST(ExpertShards, ShardsContainEveryBlockExactlyOnce) {
     for (DType dtype : kTypes)
         for (int n_shards : {1, 2, 4, 8})
             for (int64_t n : {256, 320, 1408 / 4, 90, 31})
@@ -90,15 +94,15 @@ TEST(NumaShard, ShardsContainEveryBlockExactlyOnce) {
                 }
 }
 
-TEST(NumaShard, FewerBlocksThanNodesLeaveNodesEmpty) {
+TEST(ExpertShards, FewerBlocksThanNodesLeaveNodesEmpty) {
     const ShardedMatrix m{DType::Q8_0, 64, 64, ShardAxis::Rows, 4};
-    EXPECT_EQ(m.extent_of(1), 32);
-    EXPECT_EQ(m.extent_of(2), 0);
+    EXPECT_EQ(extent_of(m, 1), 32);
+    EXPECT_EQ(extent_of(m, 2), 0);
     EXPECT_EQ(m.shard_bytes(3), 0);
     expect_shards_make_the_whole(m);
 }
 
-TEST(NumaShard, TwoNodesHoldTheSameToFivePercent) {
+TEST(ExpertShards, TwoNodesHoldTheSameToFivePercent) {
     struct Shape {
         int64_t n_embd, n_ff;
     };
@@ -111,52 +115,11 @@ TEST(NumaShard, TwoNodesHoldTheSameToFivePercent) {
             }
 }
 
-TEST(NumaShard, AStackIsCutExpertByExpert) {
-    constexpr int64_t kExperts = 3;
-    const ShardedMatrix m{DType::MXFP4, 48, 96, ShardAxis::Columns, 2};
-    const int64_t stride = slice_bytes(m.dtype, {m.n_out, m.n_in}) + 128;  // experts may have gaps
-    std::vector<std::byte> stored(static_cast<size_t>(kExperts * stride));
-    for (int64_t e = 0; e < kExperts; ++e) {
-        const auto matrix = random_matrix(m.dtype, m.n_out, m.n_in, static_cast<unsigned>(e));
-        std::copy(matrix.begin(), matrix.end(), stored.begin() + e * stride);
-    }
-    const ShardedStack stack =
-        cut_stack(m, kExperts, stored.data(), stride, [](int, size_t size) { return alloc_host("cpu", size); });
-    ASSERT_EQ(stack.shards.size(), 2u);
-    for (int shard = 0; shard < 2; ++shard) {
-        const auto& cut = stack.shards[static_cast<size_t>(shard)];
-        EXPECT_EQ(cut.size_bytes, kExperts * cut.stride);
-        std::vector<std::byte> slice(static_cast<size_t>(m.shard_bytes(shard)));
-        for (int64_t e = 0; e < kExperts; ++e) {
-            cut_shard(m, shard, stored.data() + e * stride, slice.data());
-            EXPECT_TRUE(std::equal(slice.begin(), slice.end(), cut.data.get() + e * cut.stride)) << shard << " " << e;
-        }
-    }
-}
-
-TEST(NumaShard, ColumnsOfTypesWithLongBlocksAreRefused) {
-    const ShardedMatrix m{DType::Q4_K, 16, 512, ShardAxis::Columns, 2};
-    try {
-        (void)cut_stack(m, 1, nullptr, 0, [](int, size_t size) { return alloc_host("cpu", size); });
-        FAIL();
-    } catch (const Error& e) {
-        EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-        EXPECT_NE(std::string(e.what()).find("q4_k"), std::string::npos) << e.what();
-    }
-}
-
-TEST(NumaShardOnRealNodes, SlicesLieOnTheirNodes) {
-    const NumaPlan plan = plan_numa(NumaPolicy::Interleave, "", allowed_cpus(), can_bind_memory());
-    if (plan.policy == NumaPolicy::Off) GTEST_SKIP() << "memory cannot be bound here: " << plan.reason;
-    const int n_shards = shard_count(static_cast<int>(plan.nodes.size()));
-    const ShardedMatrix m{DType::Q8_0, 1408, 512, ShardAxis::Rows, n_shards};
-    constexpr int64_t kExperts = 16;
-    const int64_t stride = slice_bytes(m.dtype, {m.n_out, m.n_in});
-    const std::vector<std::byte> stored(static_cast<size_t>(kExperts * stride), std::byte{1});
-    const ShardedStack stack = cut_stack(m, kExperts, stored.data(), stride, memory_on_nodes("cpu", plan.nodes));
-    for (size_t shard = 0; shard < stack.shards.size(); ++shard)
-        for (int64_t at = 0; at < stack.shards[shard].size_bytes; at += 4096)
-            ASSERT_EQ(node_of_page(stack.shards[shard].data.get() + at), plan.nodes[shard]) << at;
+TEST(ExpertShards, OnlyTilesOf32ValuesKeepPartialSums) {
+    for (DType dtype : {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::MXFP4, DType::MXFP8})
+        EXPECT_TRUE(keeps_partial_sums(dtype)) << name(dtype);
+    for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::Q4_K, DType::Q6_K})
+        EXPECT_FALSE(keeps_partial_sums(dtype)) << name(dtype);
 }
 
 }  // namespace
