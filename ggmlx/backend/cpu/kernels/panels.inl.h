@@ -33,7 +33,14 @@ void store_column(const MatmulArgs& args, const ColumnGroups& columns, int64_t c
     const int64_t first_row = 16 * tile;
     const int n_rows = args.n_out - first_row < 16 ? static_cast<int>(args.n_out - first_row) : 16;
     float* out = columns.y + (columns.y_row ? columns.y_row[column] : column) * columns.y_stride + first_row;
-    for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+    if (n_rows < 16) {
+        for (int r = 0; r < n_rows; ++r) out[r] = args.bias ? y[r] + args.bias[first_row + r] : y[r];
+        return;
+    }
+    for (int row = 0; row < 16; row += Isa::kRows) {
+        const auto sums = Isa::load_rows(y + row);
+        Isa::store_rows(out + row, args.bias ? Isa::add(sums, Isa::load_rows(args.bias + first_row + row)) : sums);
+    }
 }
 
 /// Adds the partial sums of columns [0, n) pairwise and writes them. Sums that the matrix lacks count as -0, as in
