@@ -47,7 +47,7 @@ class DeviceWeights {
     DeviceWeights& operator=(const DeviceWeights&) = delete;
 
     /// For devices that deal out experts (Backend::n_shards): marks the weights of the graph's experts() nodes for it,
-    /// except where gate, up and down of an expert are on different devices. Returns how many nodes were left whole,
+    /// except where gate, up and down of any expert are on different devices. Returns how many nodes were left whole,
     /// for people; empty: none. Call before load(); weights that load() reads in place stay whole.
     std::string deal_out_experts(const Graph& graph);
 
@@ -101,8 +101,6 @@ class DeviceWeights {
                              const std::function<void(uint64_t)>& done);
     /// Slots for the experts that live on the part's device, packed, `stride` bytes from each other, and its size.
     void place_slots(Tensor tensor, Resident& part, int64_t stride) const;
-    /// Whether a device has only a part of gate, up and down of some expert.
-    bool is_split(const Node& experts, DeviceId device) const;
     void mark_dealt_out(Tensor weight, DeviceId device, ShardAxis axis);
     void lock();
     /// Slot = expert, at `stride` bytes from each other.

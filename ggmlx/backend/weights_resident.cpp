@@ -31,6 +31,23 @@ uint64_t congruent_place(uint64_t cursor, uint64_t offset) {
     return cursor + (offset % kUnit + kUnit - cursor % kUnit) % kUnit;
 }
 
+/// Calls read(i, room) once for every i in [0, n) from several threads, each with a room of its own. After an exception
+/// no further i is begun.
+template <class F>
+void share_with_rooms(int64_t n, size_t room_bytes, F read) {
+    const int64_t n_readers = std::min<int64_t>(n, std::max(kFewestReaders, usable_cpus()));
+    std::atomic<int64_t> next{0};
+    parallel_for(n_readers, static_cast<int>(n_readers), [&](int64_t) {
+        Buffer room(room_bytes);
+        try {
+            for (int64_t i = next++; i < n; i = next++) read(i, room);
+        } catch (...) {
+            next = n;
+            throw;
+        }
+    });
+}
+
 /// Counts bytes from several threads, tells them from one.
 class SharedProgress {
   public:
@@ -61,6 +78,18 @@ struct DeviceWeights::ResidentPlan {
     std::vector<uint64_t> region_bytes;  ///< by device
     std::vector<uint64_t> shard_bytes;   ///< by device, of one shard
 
+    /// An expert that is dealt out.
+    struct ExpertToRead {
+        size_t entry;
+        int64_t expert;
+    };
+    std::vector<ExpertToRead> dealt_out_experts() const {
+        std::vector<ExpertToRead> experts;
+        for (size_t i = 0; i < entries.size(); ++i)
+            for (int64_t e = 0; entries[i].part->is_sharded() && e < expert_count(entries[i].tensor); ++e)
+                if (entries[i].part->slot_of_expert[static_cast<size_t>(e)] >= 0) experts.push_back({i, e});
+        return experts;
+    }
     uint64_t total_bytes() const {
         uint64_t total = 0;
         for (const Entry& e : entries)
@@ -113,42 +142,25 @@ void DeviceWeights::allocate(const ResidentPlan& plan) {
 
 void DeviceWeights::read_experts(const ModelFile& file, const ResidentPlan& plan,
                                  const std::function<void(uint64_t)>& done) {
-    struct Job {
-        const ResidentPlan::Entry* entry;
-        int64_t expert;
-    };
-    std::vector<Job> jobs;
+    const std::vector<ResidentPlan::ExpertToRead> experts = plan.dealt_out_experts();
     std::vector<std::vector<Checksum>> checksums(plan.entries.size());
     int64_t largest = 0;
     for (size_t i = 0; i < plan.entries.size(); ++i) {
-        const ResidentPlan::Entry& e = plan.entries[i];
-        if (!e.part->is_sharded()) continue;
-        largest = std::max(largest, part_bytes(e.tensor));
-        checksums[i].resize(static_cast<size_t>(expert_count(e.tensor)));
-        for (int64_t expert = 0; expert < expert_count(e.tensor); ++expert)
-            if (e.part->slot_of_expert[static_cast<size_t>(expert)] >= 0) jobs.push_back({&e, expert});
+        checksums[i].resize(static_cast<size_t>(expert_count(plan.entries[i].tensor)));
+        if (plan.entries[i].part->is_sharded()) largest = std::max(largest, part_bytes(plan.entries[i].tensor));
     }
-    const auto n_jobs = static_cast<int64_t>(jobs.size());
-    const int64_t n_readers = std::min<int64_t>(n_jobs, std::max(kFewestReaders, usable_cpus()));
-    std::atomic<int64_t> next{0};
-    parallel_for(n_readers, static_cast<int>(n_readers), [&](int64_t) {
-        Buffer room(static_cast<size_t>(largest) + DirectReader::kAlignment);
-        for (int64_t i = next++; i < n_jobs; i = next++) {
-            const auto& [e, expert] = jobs[static_cast<size_t>(i)];
-            const uint64_t offset = e->stored->offset + static_cast<uint64_t>(expert) * e->stored->expert_stride;
-            const std::span<std::byte> bytes =
-                room.bytes().subspan(congruent_place(0, offset), static_cast<size_t>(part_bytes(e->tensor)));
-            try {
-                file.read_direct(offset, bytes);
-            } catch (...) {
-                next = n_jobs;  // no use in reading the rest
-                throw;
-            }
-            checksums[static_cast<size_t>(e - plan.entries.data())][static_cast<size_t>(expert)] = xxh3(bytes);
-            e->part->deal_out(expert, bytes.data());
-            done(bytes.size());
-        }
-    });
+    const auto read = [&](const ResidentPlan::ExpertToRead& which, Buffer& room) {
+        const ResidentPlan::Entry& e = plan.entries[which.entry];
+        const uint64_t offset = e.stored->offset + static_cast<uint64_t>(which.expert) * e.stored->expert_stride;
+        const std::span<std::byte> bytes =
+            room.bytes().subspan(congruent_place(0, offset), static_cast<size_t>(part_bytes(e.tensor)));
+        file.read_direct(offset, bytes);
+        checksums[which.entry][static_cast<size_t>(which.expert)] = xxh3(bytes);
+        e.part->deal_out(which.expert, bytes.data());
+        done(bytes.size());
+    };
+    share_with_rooms(static_cast<int64_t>(experts.size()), static_cast<size_t>(largest) + DirectReader::kAlignment,
+                     [&](int64_t i, Buffer& room) { read(experts[static_cast<size_t>(i)], room); });
     for (size_t i = 0; i < plan.entries.size(); ++i)
         if (plan.entries[i].part->is_sharded() && plan.entries[i].is_whole)
             file.check(*plan.entries[i].stored, checksums[i]);

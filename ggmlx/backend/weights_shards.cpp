@@ -12,14 +12,6 @@ void DeviceWeights::Resident::collect(int64_t expert, std::byte* stored) const {
     for (int shard = 0; shard < shards.n_shards; ++shard) join_shard(shards, shard, shard_of(expert, shard), stored);
 }
 
-bool DeviceWeights::is_split(const Node& experts, DeviceId device) const {
-    const Tensor gate = experts.inputs[3], up = experts.inputs[4], down = experts.inputs[5];
-    for (int64_t e = 0; e < expert_count(down); ++e)
-        for (Tensor other : {gate, up})
-            if ((placement_[other].device_of(e) == device) != (placement_[down].device_of(e) == device)) return true;
-    return false;
-}
-
 void DeviceWeights::mark_dealt_out(Tensor weight, DeviceId device, ShardAxis axis) {
     const bool is_bias = weight.shape().rank() == 2;
     for (Resident& part : residents_[static_cast<size_t>(weight.info().id)])
@@ -32,18 +24,19 @@ std::string DeviceWeights::deal_out_experts(const Graph& graph) {
     int n_whole = 0, n_all = 0;
     for (const Node& node : graph.nodes()) {
         if (node.op != Op::Experts) continue;
-        for (const Resident& part : residents_[static_cast<size_t>(node.inputs[5].info().id)]) {
+        const Tensor gate = node.inputs[3], up = node.inputs[4], down = node.inputs[5];
+        const bool is_split = !placement_.same_homes(gate, up) || !placement_.same_homes(gate, down);
+        const bool by_columns = keeps_partial_sums(down.dtype()),
+                   has_bias = std::get<ExpertsParams>(node.params).has_bias;
+        for (const Resident& part : residents_[static_cast<size_t>(down.info().id)]) {
             if (devices_[static_cast<size_t>(part.device)]->n_shards() == 1) continue;
             ++n_all;
-            if (is_split(node, part.device)) {
-                ++n_whole;
-                continue;
-            }
-            const bool by_columns = keeps_partial_sums(node.inputs[5].dtype());
-            mark_dealt_out(node.inputs[3], part.device, ShardAxis::Rows);
-            mark_dealt_out(node.inputs[4], part.device, ShardAxis::Rows);
-            mark_dealt_out(node.inputs[5], part.device, by_columns ? ShardAxis::Columns : ShardAxis::Rows);
-            if (!std::get<ExpertsParams>(node.params).has_bias) continue;
+            n_whole += is_split;
+            if (is_split) continue;  // the plan makes separate products of such a node
+            mark_dealt_out(gate, part.device, ShardAxis::Rows);
+            mark_dealt_out(up, part.device, ShardAxis::Rows);
+            mark_dealt_out(down, part.device, by_columns ? ShardAxis::Columns : ShardAxis::Rows);
+            if (!has_bias) continue;
             mark_dealt_out(node.inputs[6], part.device, ShardAxis::Columns);
             mark_dealt_out(node.inputs[7], part.device, ShardAxis::Columns);
             if (!by_columns) mark_dealt_out(node.inputs[8], part.device, ShardAxis::Columns);

@@ -103,13 +103,6 @@ class Lowering {
         return {list.begin(), list.end()};
     }
 
-    bool same_homes(Tensor a, Tensor b) const {
-        if (!a || !b) return true;
-        for (int64_t e = 0; e < a.dim(0); ++e)
-            if (placement_[a].device_of(e) != placement_[b].device_of(e)) return false;
-        return true;
-    }
-
     void lower(const Node& node) {
         const auto& params = std::get<ExpertsParams>(node.params);
         ExpertWeights w{.gate = node.inputs[3],
@@ -121,12 +114,12 @@ class Lowering {
         if (node.inputs.size() > 6)
             w.gate_bias = node.inputs[6], w.up_bias = node.inputs[7], w.down_bias = node.inputs[8];
         for (auto [bias, matrix] : {std::pair(w.gate_bias, w.gate), {w.up_bias, w.up}, {w.down_bias, w.down}})
-            require(same_homes(bias, matrix), ErrorKind::Unsupported,
+            require(!bias || placement_.same_homes(bias, matrix), ErrorKind::Unsupported,
                     "{} and {} live on different devices; place an expert's bias with its matrix",
                     bias ? bias.name() : "", matrix.name());
         const Tensor x = mapped(node.inputs[0]), ids = mapped(node.inputs[1]), weights = mapped(node.inputs[2]);
         graph().set_scope(node.scope);
-        const bool whole = same_homes(w.gate, w.up) && same_homes(w.gate, w.down);
+        const bool whole = placement_.same_homes(w.gate, w.up) && placement_.same_homes(w.gate, w.down);
         const auto rows =
             whole ? whole_experts(w, x, ids, params.activation) : split_matrices(w, x, ids, params.activation);
         if (rows.size() > 1 || !whole) note(node, w, whole);

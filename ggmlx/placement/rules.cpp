@@ -169,6 +169,12 @@ std::vector<PlacementRule> parse_rules(std::string_view argument) {
     }
 }
 
+bool Placement::same_homes(Tensor a, Tensor b) const {
+    for (int64_t e = 0; e < a.dim(0); ++e)
+        if ((*this)[a].device_of(e) != (*this)[b].device_of(e)) return false;
+    return true;
+}
+
 Placement place(const TensorSet& tensors, std::span<const PlacementRule> rules,
                 std::span<const std::string> device_names, DeviceId default_device) {
     auto active = activate(rules, device_names);

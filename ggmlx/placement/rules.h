@@ -41,6 +41,8 @@ struct Placement {
     std::vector<Home> homes;            ///< by tensor id of the TensorSet
     std::vector<int64_t> rule_matches;  ///< tensors each rule matched by name, decided or not
     const Home& operator[](Tensor t) const { return homes[static_cast<size_t>(t.info().id)]; }
+    /// Whether every expert of one stacked tensor lives where the same expert of the other does.
+    bool same_homes(Tensor a, Tensor b) const;
 };
 
 /// Gives every weight and state of the set a home. States follow rules that match their names, else `default_device`.

@@ -67,7 +67,8 @@ NumaPlan plan_numa(NumaPolicy wanted, const std::string& sys_root, std::span<con
     const std::vector<int> nodes = nodes_at_work(sys_root, allowed);
     if (nodes.size() <= 1) return {NumaPolicy::Off, {}, "one node"};
     const std::string count = std::to_string(nodes.size()) + " nodes";
-    if (wanted == NumaPolicy::Off) return {NumaPolicy::Off, {}, count + "; --numa interleave would use all of them"};
+    if (wanted == NumaPolicy::Off)
+        return {NumaPolicy::Off, {}, count + "; --numa interleave or shard would use all of them"};
     if (!has_libnuma()) return {NumaPolicy::Off, {}, count + ", but this build has no libnuma"};
     if (!can_bind) return {NumaPolicy::Off, {}, count + ", but this system does not let programs choose one"};
     if (wanted == NumaPolicy::Interleave) return {wanted, nodes, "over " + count};

@@ -51,7 +51,7 @@ TEST_F(Numa, TwoNodesShareTheMemory) {
 TEST_F(Numa, OffOnTwoNodesSaysWhatWouldHelp) {
     two_nodes();
     EXPECT_EQ(plan(NumaPolicy::Off).policy, NumaPolicy::Off);
-    EXPECT_EQ(plan(NumaPolicy::Off).reason, "2 nodes; --numa interleave would use all of them");
+    EXPECT_EQ(plan(NumaPolicy::Off).reason, "2 nodes; --numa interleave or shard would use all of them");
 }
 
 TEST_F(Numa, NodesWithoutMemoryOrProcessorsTakeNoPart) {
