@@ -36,6 +36,16 @@ void add_engine_flags(Args& args, EngineFlags& flags) {
               "batch and differ in the last digits; without effect on processors that lack the instructions");
     args.option("-ot,--override-tensor", flags.rules, "RULES",
                 "REGEX[@EXPERTS]=DEVICE: where tensors go; repeatable, the first match wins (see ggmlx plan)");
+    args.option("-ngl,--n-gpu-layers,--gpu-layers", flags.n_gpu_layers, {0, 1 << 20},
+                "layers on the graphics card, the last ones; 0: no card is used");
+    args.flag("-cmoe,--cpu-moe", flags.cpu_moe, "keep all routed experts on the cpu");
+    args.option("-ncmoe,--n-cpu-moe", flags.n_cpu_moe, {0, 1 << 20},
+                "keep the routed experts of the first N layers on the cpu");
+    args.size("--vram", flags.vram, "memory of the card to use; default: what is free, less a margin");
+    args.choice(
+        "-fit,--fit", flags.fit, {"on", "off"},
+        "on: whatever rules leave open is placed so that it fits the card (the default); off: all of it goes to "
+        "the card");
     args.option("-ctk,--cache-type-k", flags.cache_k, "TYPE",
                 fmt::format("type of cached keys: {} (f16; f32 for f32 models)", ggmlx::kCacheTypeNames));
     args.option("-ctv,--cache-type-v", flags.cache_v, "TYPE", "type of cached values, likewise");
@@ -58,6 +68,7 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     options.devices.isa = flags.isa;
     options.devices.pin = !flags.no_pin;
     options.devices.fast_bf16 = flags.fast_bf16;
+    options.devices.cards = flags.n_gpu_layers != 0;
     options.devices.numa = *ggmlx::numa_policy_from_name(flags.numa);
     if (flags.mmap && flags.no_mmap) throw UsageError("--mmap and --no-mmap contradict each other");
     if (flags.mmap || flags.no_mmap) options.resident = flags.no_mmap;
@@ -69,10 +80,22 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     return options;
 }
 
-llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common) {
+llm::FitOptions fit_options(const EngineFlags& flags) {
+    return {.enabled = flags.fit == "on",
+            .vram = flags.vram,
+            .n_gpu_layers = flags.n_gpu_layers,
+            .cpu_moe = flags.cpu_moe,
+            .n_cpu_moe = flags.n_cpu_moe};
+}
+
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const EngineFlags& flags,
+                        const Common& common) {
+    auto devices = llm::make_devices(options.devices);
+    for (auto& rule : llm::fit(model.config(), model.arch(), model.weights(), options, devices, fit_options(flags)))
+        options.rules.push_back(std::move(rule));
     Progress progress("loading", !common.quiet);
     options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
-    return llm::Engine(model, options);
+    return llm::Engine(model, options, std::move(devices));
 }
 
 void print_engine(const llm::Engine& engine, const Common& common) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/planner/fit.h"
 #include "src/session/engine.h"
 #include "tools/args.h"
 
@@ -22,13 +23,21 @@ struct EngineFlags {
     std::string cache_k, cache_v;
     bool mmap = false, no_mmap = false, mlock = false, no_pin = false, fast_bf16 = false;
     std::string numa = "off";
+    std::optional<int64_t> n_gpu_layers;
+    std::optional<uint64_t> vram;
+    int64_t n_cpu_moe = 0;
+    bool cpu_moe = false;
+    std::string fit = "on";
 };
 void add_engine_flags(Args& args, EngineFlags& flags);
 /// Throws UsageError for an unknown cache type and for --mmap with --no-mmap; ggmlx::parse_rules' errors for rules.
 llm::EngineOptions engine_options(const EngineFlags& flags);
 
-/// Loads a model, with a progress line for people.
-llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const Common& common);
+llm::FitOptions fit_options(const EngineFlags& flags);
+
+/// Makes the devices, lets the planner add its rules, and loads a model, with a progress line for people.
+llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const EngineFlags& flags,
+                        const Common& common);
 /// On stderr: one line about processor, threads and memory, one about the kernels that multiply the weights, notes of
 /// the plan; with -v also what every device holds.
 void print_engine(const llm::Engine& engine, const Common& common);
@@ -46,17 +55,9 @@ class ForeignFlags {
         bool takes_value;
         bool given = false;
     };
-    std::vector<Flag> flags_{{"--no-warmup", false},
-                             {"--swa-full", false},
-                             {"--jinja", false},
-                             {"-nr,--no-repack", false},
-                             {"-cb,--cont-batching", false},
-                             {"-cmoe,--cpu-moe", false},
-                             {"-sm,--split-mode", true},
-                             {"-fa,--flash-attn", true},
-                             {"-ngl,--n-gpu-layers,--gpu-layers", true},
-                             {"-ncmoe,--n-cpu-moe", true},
-                             {"-fit,--fit", true}};
+    std::vector<Flag> flags_{{"--no-warmup", false},     {"--swa-full", false},          {"--jinja", false},
+                             {"-nr,--no-repack", false}, {"-cb,--cont-batching", false}, {"-sm,--split-mode", true},
+                             {"-fa,--flash-attn", true}};
 };
 
 /// Prints a note to stderr.

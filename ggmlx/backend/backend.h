@@ -2,8 +2,10 @@
 // What a device must offer. A backend allocates memory, moves bytes to and from host memory, says which ops it has, and
 // runs the calls of a plan's segments. All pointers in an OpCall are in the backend's own memory.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +22,25 @@ class SegmentSource {
     /// Says that the previous segment is done, waits (spinning, then sleeping) until the inputs of the next one are
     /// ready and returns its calls; empty when there is none left or the step was abandoned.
     virtual std::span<OpCall* const> next() noexcept = 0;
+    /// The same as a whole, for a backend whose device waits for the flags of other segments and sets its own; it then
+    /// never calls next(). Null: there is only next().
+    virtual const struct StepView* step() noexcept { return nullptr; }
+};
+
+/// A device's part of a step with the flags by which devices wait for each other.
+struct StepView {
+    struct Part {
+        std::span<OpCall* const> calls;
+        std::span<const int32_t> waits;  ///< segments that must be done first, all of other devices
+        int32_t segment = 0;
+    };
+    std::span<const Part> parts;  ///< in order
+    /// By segment: not 0 once it is done, or when the step is abandoned. In memory that every device reaches.
+    std::span<std::atomic<uint32_t>> done;
+    /// What the backend keeps for the next run of the same program; emptied by the executor when pointers change.
+    std::shared_ptr<void>* kept = nullptr;
+    /// "blk.3 on cpu (expert_rows)": for messages.
+    std::function<std::string(int32_t segment)> describe;
 };
 
 /// Which kernels multiply weights of one type, for people.
@@ -52,6 +73,19 @@ class Backend {
     virtual std::shared_ptr<std::byte> alloc(size_t size_bytes) = 0;
     virtual void upload(std::byte* device, const void* host, size_t size_bytes) = 0;
     virtual void download(void* host, const std::byte* device, size_t size_bytes) = 0;
+    /// Many uploads at once. Each size is a multiple of 4 bytes. Not while a step runs.
+    struct Upload {
+        std::byte* device;
+        std::span<const std::byte> host;
+    };
+    virtual void upload_all(std::span<const Upload> uploads) {
+        for (const Upload& u : uploads) upload(u.device, u.host.data(), u.host.size());
+    }
+    /// True if the device has memory that the host cannot read, and itself reads and writes host memory that it was
+    /// given with reach(): copies between the two are then its work, and flags in such memory are how it waits.
+    virtual bool reaches_host() const { return false; }
+    /// Lets the device reach whole pages of host memory for as long as the returned object lives. Throws device.
+    virtual std::shared_ptr<void> reach(std::span<std::byte> host) { return static_cast<void>(host), nullptr; }
     /// True if kernels can read host memory in place: weights then stay in the mapped file.
     virtual bool reads_host_memory() const = 0;
     /// True if alloc() puts memory where a mapped file cannot be: on chosen memory nodes. Weights are then better

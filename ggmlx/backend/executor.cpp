@@ -1,9 +1,12 @@
 #include "ggmlx/backend/executor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
+#include <new>
 
 #include "ggmlx/backend/driver.h"
+#include "ggmlx/backend/host_memory.h"
 
 namespace ggmlx {
 
@@ -12,26 +15,67 @@ Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 const Plan& Program::plan() const { return impl_->plan; }
 
+namespace {
+
+/// Lets every device that can reach the memory.
+void let_reach(std::span<Backend* const> devices, std::span<std::byte> memory,
+               std::vector<std::shared_ptr<void>>& kept) {
+    for (Backend* device : devices)
+        if (device->reaches_host()) kept.push_back(device->reach(memory));
+}
+
+}  // namespace
+
+StepControl::StepControl(size_t n_segments, size_t n_calls, std::span<Backend* const> devices) {
+    const size_t size = n_calls * sizeof(CallStatus) + n_segments * sizeof(std::atomic<uint32_t>);
+    memory_ = alloc_host("step", size);
+    let_reach(devices, {memory_.get(), size}, reached_);
+    statuses_ = {new (memory_.get()) CallStatus[n_calls], n_calls};
+    done_ = {new (memory_.get() + n_calls * sizeof(CallStatus)) std::atomic<uint32_t>[n_segments], n_segments};
+}
+
+void StepControl::clear() {
+    for (CallStatus& status : statuses_) status.clear();
+    for (std::atomic<uint32_t>& flag : done_) flag.store(0, std::memory_order_relaxed);
+}
+
+std::string Program::Impl::describe(int32_t segment) const {
+    const Segment& s = plan.segments[static_cast<size_t>(segment)];
+    for (const PlanStep& step : s.steps)
+        if (step.node >= 0)
+            return fmt::format("{} on {} ({})", plan.graph->nodes()[static_cast<size_t>(step.node)].scope,
+                               plan.devices[static_cast<size_t>(s.device)].name, name(step.op));
+    return fmt::format("copies on {}", plan.devices[static_cast<size_t>(s.device)].name);
+}
+
 struct Executor::Impl {
     using DescribeRow = std::function<std::string(int64_t)>;
 
     DeviceWeights& weights;
     std::vector<std::shared_ptr<std::byte>> arenas;
+    std::vector<std::vector<std::shared_ptr<void>>> arenas_reached;  ///< per device, released before the arena
     std::vector<uint64_t> arena_sizes;
     uint64_t generation = 1;  ///< grows whenever an arena moves
     std::vector<std::unique_ptr<Driver>> drivers;
 
     explicit Impl(DeviceWeights& w)
-        : weights(w), arenas(w.devices().size()), arena_sizes(w.devices().size(), 0), drivers(w.devices().size()) {}
+        : weights(w),
+          arenas(w.devices().size()),
+          arenas_reached(w.devices().size()),
+          arena_sizes(w.devices().size(), 0),
+          drivers(w.devices().size()) {}
 
     Backend& backend(DeviceId d) { return *weights.devices()[static_cast<size_t>(d)]; }
 
     void grow_arenas(const std::vector<uint64_t>& needed) {
         for (size_t d = 0; d < needed.size(); ++d) {
             if (needed[d] <= arena_sizes[d]) continue;
+            arenas_reached[d].clear();
             arenas[d].reset();
             arena_sizes[d] = 0;
             arenas[d] = weights.devices()[d]->alloc(needed[d]);
+            if (!weights.devices()[d]->reaches_host())
+                let_reach(weights.devices(), {arenas[d].get(), needed[d]}, arenas_reached[d]);
             arena_sizes[d] = needed[d];
             ++generation;
         }
@@ -52,13 +96,39 @@ struct Executor::Impl {
 
     void bind(Program::Impl& program) {
         const Plan& plan = program.plan;
+        for (auto& part : program.devices) part.kept.reset();
+        program.reached.clear();
         for (size_t s = 0; s < plan.segments.size(); ++s)
             for (size_t i = 0; i < plan.segments[s].steps.size(); ++i)
-                bind_call(plan, plan.segments[s], i, program.calls[s][i]);
+                bind_call(program, plan.segments[s], i, program.calls[s][i]);
         program.bound_to = generation;
     }
 
-    void bind_call(const Plan& plan, const Segment& segment, size_t index, OpCall& call) {
+    /// A weight or state at home in host memory as a device reaches it: a state itself, a weight, which may lie in a
+    /// mapped file, as a copy.
+    void reach_home(Program::Impl& program, TensorView& view, TensorKind kind) {
+        const auto size = static_cast<size_t>(storage_bytes(view.dtype, view.shape));
+        if (kind == TensorKind::Weight) {
+            const auto copy = alloc_host("copy", size);
+            std::memcpy(copy.get(), view.data, size);
+            view.data = copy.get();
+            let_reach(weights.devices(), {view.data, size}, program.reached);
+            program.reached.push_back(copy);
+        } else {
+            let_reach(weights.devices(), {view.data, size}, program.reached);
+        }
+    }
+
+    void bind_copy(Program::Impl& program, const PlanStep& step, OpCall& call) {
+        const PlanValue &from = program.plan.values[static_cast<size_t>(step.inputs[0])],
+                        &to = program.plan.values[static_cast<size_t>(step.outputs[0])];
+        if (from.memory == PlanValue::Memory::Home && !backend(from.device).reaches_host() &&
+            backend(to.device).reaches_host())
+            reach_home(program, call.in[0], from.tensor.kind());
+    }
+
+    void bind_call(Program::Impl& program, const Segment& segment, size_t index, OpCall& call) {
+        const Plan& plan = program.plan;
         const PlanStep& step = segment.steps[index];
         const Node* node = step.node >= 0 ? &plan.graph->nodes()[static_cast<size_t>(step.node)] : nullptr;
         auto views = [&](const std::vector<int32_t>& values, const std::vector<Tensor>* tensors) {
@@ -77,18 +147,21 @@ struct Executor::Impl {
         call.round = step.round;
         call.scratch =
             step.scratch_bytes ? arenas[static_cast<size_t>(segment.device)].get() + step.scratch_offset : nullptr;
+        if (step.op == Op::Copy && !node) bind_copy(program, step, call);
     }
 
     void upload_inputs(Program::Impl& program) {
+        std::vector<std::vector<Backend::Upload>> uploads(arenas.size());
         for (const PlanValue& value : program.plan.values) {
             if (value.memory != PlanValue::Memory::Input) continue;
             const auto it = program.inputs.find(value.tensor.name());
             require(it != program.inputs.end(), ErrorKind::InvalidArgument, "input {} of a step was not set",
                     value.tensor.name());
-            backend(value.device)
-                .upload(arenas[static_cast<size_t>(value.device)].get() + value.offset, it->second.data(),
-                        it->second.size());
+            const auto d = static_cast<size_t>(value.device);
+            uploads[d].push_back({arenas[d].get() + value.offset, it->second});
         }
+        for (size_t d = 0; d < uploads.size(); ++d)
+            if (!uploads[d].empty()) backend(static_cast<DeviceId>(d)).upload_all(uploads[d]);
     }
 
     void fill_slot_tables(Program::Impl& program) {
@@ -100,7 +173,7 @@ struct Executor::Impl {
 
     void start_drivers(Program::Impl& program) {
         for (size_t d = 0; d < drivers.size(); ++d) {
-            if (program.device_segments[d].empty()) continue;
+            if (program.devices[d].segments.empty()) continue;
             if (!drivers[d]) drivers[d] = std::make_unique<Driver>(*weights.devices()[d], static_cast<DeviceId>(d));
             drivers[d]->start(program);
         }
@@ -109,7 +182,7 @@ struct Executor::Impl {
     void finish_drivers(Program::Impl& program) {
         std::exception_ptr first;
         for (size_t d = 0; d < drivers.size(); ++d) {
-            if (program.device_segments[d].empty()) continue;
+            if (program.devices[d].segments.empty()) continue;
             auto error = drivers[d]->finish();
             if (!first) first = error;
         }
@@ -121,7 +194,8 @@ struct Executor::Impl {
         size_t i = 0;
         for (size_t s = 0; s < program.calls.size(); ++s)
             for (size_t k = 0; k < program.calls[s].size(); ++k, ++i)
-                if (!program.statuses[i].ok()) fail_with(program.plan, s, k, program.statuses[i], describe_row);
+                if (const CallStatus& status = program.control->statuses()[i]; !status.ok())
+                    fail_with(program.plan, s, k, status, describe_row);
     }
 
     [[noreturn]] void fail_with(const Plan& plan, size_t segment, size_t index, const CallStatus& status,
@@ -139,12 +213,16 @@ struct Executor::Impl {
 Executor::Executor(DeviceWeights& weights) : impl_(std::make_unique<Impl>(weights)) {}
 Executor::~Executor() = default;
 
+PlanDevice plan_device(Backend& backend) {
+    return {.name = backend.name(),
+            .supports = [&backend](const Node& node) { return backend.supports(node); },
+            .scratch_bytes = [&backend](const Node& node) { return backend.scratch_bytes(node); },
+            .reaches_host = backend.reaches_host()};
+}
+
 std::vector<PlanDevice> Executor::plan_devices() const {
     std::vector<PlanDevice> list;
-    for (Backend* backend : impl_->weights.devices())
-        list.push_back({.name = backend->name(),
-                        .supports = [backend](const Node& node) { return backend->supports(node); },
-                        .scratch_bytes = [backend](const Node& node) { return backend->scratch_bytes(node); }});
+    for (Backend* backend : impl_->weights.devices()) list.push_back(plan_device(*backend));
     return list;
 }
 
@@ -153,23 +231,28 @@ Program Executor::prepare(Plan plan) {
     auto program = std::make_unique<Program::Impl>();
     program->plan = std::move(plan);
     const auto& segments = program->plan.segments;
-    program->device_segments.resize(impl_->weights.devices().size());
-    program->done = std::make_unique<std::atomic<uint32_t>[]>(segments.size());
     size_t n_calls = 0;
-    for (size_t s = 0; s < segments.size(); ++s) {
-        program->device_segments[static_cast<size_t>(segments[s].device)].push_back(static_cast<int32_t>(s));
-        program->calls.emplace_back(segments[s].steps.size());
-        n_calls += segments[s].steps.size();
-    }
-    program->statuses = std::make_unique<CallStatus[]>(n_calls);
+    for (const Segment& segment : segments) n_calls += segment.steps.size();
+    program->control = std::make_unique<StepControl>(segments.size(), n_calls, impl_->weights.devices());
     size_t i = 0;
-    for (auto& calls : program->calls) {
+    for (const Segment& segment : segments) {
         auto& list = program->call_lists.emplace_back();
-        for (OpCall& call : calls) {
-            call.status = &program->statuses[i++];
+        for (OpCall& call : program->calls.emplace_back(segment.steps.size())) {
+            call.status = &program->control->statuses()[i++];
             list.push_back(&call);
         }
     }
+    program->devices = std::vector<Program::Impl::DevicePart>(impl_->weights.devices().size());
+    for (size_t s = 0; s < segments.size(); ++s) {
+        auto& part = program->devices[static_cast<size_t>(segments[s].device)];
+        part.segments.push_back(static_cast<int32_t>(s));
+        part.parts.push_back({program->call_lists[s], segments[s].waits, static_cast<int32_t>(s)});
+    }
+    for (auto& part : program->devices)
+        part.view = {.parts = part.parts,
+                     .done = program->control->done(),
+                     .kept = &part.kept,
+                     .describe = [inside = program.get()](int32_t segment) { return inside->describe(segment); }};
     return Program(std::move(program));
 }
 
@@ -191,10 +274,7 @@ void Executor::run(Program& handle, const std::function<std::string(int64_t)>& d
     impl_->fill_slot_tables(program);
     impl_->upload_inputs(program);
     program.abandoned = false;
-    for (size_t s = 0; s < program.plan.segments.size(); ++s) program.done[s].store(0, std::memory_order_relaxed);
-    size_t n_calls = 0;
-    for (const auto& calls : program.calls) n_calls += calls.size();
-    for (size_t i = 0; i < n_calls; ++i) program.statuses[i].clear();
+    program.control->clear();
     impl_->start_drivers(program);
     impl_->finish_drivers(program);
     impl_->check_faults(program, describe_row);

@@ -29,6 +29,9 @@ class Program {
     std::unique_ptr<Impl> impl_;
 };
 
+/// What make_plan needs to know of a device.
+PlanDevice plan_device(Backend& backend);
+
 /// Used by one thread at a time.
 class Executor {
   public:
@@ -38,7 +41,7 @@ class Executor {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
-    /// What make_plan needs to know of this executor's devices.
+    /// plan_device of each of this executor's devices.
     std::vector<PlanDevice> plan_devices() const;
     /// Binds a plan; grows the arenas if needed (out_of_memory names the device).
     Program prepare(Plan plan);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,16 +12,40 @@
 
 namespace ggmlx {
 
+/// Flags and status words of a program, in host memory that all its devices reach.
+class StepControl {
+  public:
+    StepControl(size_t n_segments, size_t n_calls, std::span<Backend* const> devices);
+    std::span<std::atomic<uint32_t>> done() { return done_; }
+    std::span<CallStatus> statuses() { return statuses_; }
+    /// Before a step.
+    void clear();
+
+  private:
+    std::shared_ptr<std::byte> memory_;
+    std::vector<std::shared_ptr<void>> reached_;
+    std::span<std::atomic<uint32_t>> done_;  ///< per segment
+    std::span<CallStatus> statuses_;         ///< one per call, in the order of segments
+};
+
 struct Program::Impl {
     Plan plan;
+    std::unique_ptr<StepControl> control;
     std::vector<std::vector<OpCall>> calls;        ///< per segment
     std::vector<std::vector<OpCall*>> call_lists;  ///< the same, as backends take them
-    std::unique_ptr<CallStatus[]> statuses;        ///< one per call, in the order of segments
-    std::vector<std::vector<int32_t>> device_segments;
-    std::unique_ptr<std::atomic<uint32_t>[]> done;  ///< per segment
-    std::atomic<bool> abandoned{false};             ///< a device failed: the others stop at their next segment
+    struct DevicePart {
+        std::vector<int32_t> segments;
+        std::vector<StepView::Part> parts;  ///< the same with their calls
+        std::shared_ptr<void> kept;
+        StepView view;
+    };
+    std::vector<DevicePart> devices;
+    std::atomic<bool> abandoned{false};  ///< a device failed: the others stop at their next segment
     std::map<std::string, std::vector<std::byte>, std::less<>> inputs;
-    uint64_t bound_to = 0;  ///< the arenas' generation that the calls' pointers belong to
+    uint64_t bound_to = 0;                         ///< the arenas' generation that the calls' pointers belong to
+    std::vector<std::shared_ptr<void>> reached{};  ///< host memory that copies of devices read
+
+    std::string describe(int32_t segment) const;
 };
 
 }  // namespace ggmlx

@@ -94,8 +94,13 @@ class Scheduler {
         std::set<int32_t> needed;  // segments of other devices that must be done first
         for (Tensor t : node.inputs) {
             sources.push_back(source(t, device));
-            const auto it = segment_of_value_.find(sources.back().value);
-            if (sources.back().needs_copy && it != segment_of_value_.end()) needed.insert(it->second);
+            Source& source = sources.back();
+            if (source.needs_copy && is_out_of_reach(source.value, device)) {
+                needed.insert(pushed(t.storage(), source, device));
+                continue;
+            }
+            const auto it = segment_of_value_.find(source.value);
+            if (source.needs_copy && it != segment_of_value_.end()) needed.insert(it->second);
         }
         const int32_t segment = segment_for(device, needed);
         PlanStep step{.op = node.op, .node = index, .inputs = {}, .outputs = {}};
@@ -132,6 +137,24 @@ class Scheduler {
         segment_of_value_[to] = segment;
         steps(segment).push_back({.op = Op::Copy, .node = -1, .inputs = {from}, .outputs = {to}});
         return to;
+    }
+
+    /// Whether the reader's device cannot copy the value to itself.
+    bool is_out_of_reach(int32_t value, DeviceId reader) const {
+        const auto& source = plan_.devices[static_cast<size_t>(plan_.values[static_cast<size_t>(value)].device)];
+        return source.reaches_host && !plan_.devices[static_cast<size_t>(reader)].reaches_host;
+    }
+
+    /// Copies a value to the reader's device as a step of the value's own; `source` becomes the copy. Returns the
+    /// segment of that step.
+    int32_t pushed(Tensor root, Source& source, DeviceId reader) {
+        const DeviceId owner = plan_.values[static_cast<size_t>(source.value)].device;
+        const int32_t segment = segment_for(owner, {});
+        const int32_t to = new_value(root, reader, PlanValue::Memory::Arena);
+        segment_of_value_[to] = segment;
+        steps(segment).push_back({.op = Op::Copy, .node = -1, .inputs = {source.value}, .outputs = {to}});
+        source = {to, false};
+        return segment;
     }
 
     /// The device's open segment if all that is needed is done before it starts, else a new one. Segments that others
@@ -206,14 +229,29 @@ class MemoryLayout {
         lives_.assign(plan_.values.size(), Life{});
         for (size_t s = 0; s < plan_.segments.size(); ++s) {
             for (const PlanStep& step : plan_.segments[s].steps) {
-                for (int32_t v : step.outputs)
-                    lives_[static_cast<size_t>(v)].first = lives_[static_cast<size_t>(v)].last = step.round;
+                for (int32_t v : step.outputs) begin(v, static_cast<int32_t>(s), step.round);
                 for (int32_t v : step.inputs) extend(v, static_cast<int32_t>(s), step.round);
             }
         }
         for (size_t v = 0; v < plan_.values.size(); ++v)
             if (plan_.values[v].memory == PlanValue::Memory::Input) lives_[v].first = 0;
         for (const auto& output : plan_.outputs) lives_[static_cast<size_t>(output.value)].last = kToTheEnd;
+    }
+
+    /// What another device writes begins with the first segment here that may still run when that device does.
+    void begin(int32_t value, int32_t writer_segment, int32_t writer_round) {
+        const DeviceId device = plan_.values[static_cast<size_t>(value)].device;
+        const bool local = plan_.segments[static_cast<size_t>(writer_segment)].device == device;
+        Life& life = lives_[static_cast<size_t>(value)];
+        life.first = life.last = local ? writer_round : first_round_beside(device, writer_segment);
+    }
+
+    int32_t first_round_beside(DeviceId device, int32_t writer_segment) const {
+        const auto& done = done_before_[static_cast<size_t>(writer_segment)];
+        for (size_t s = 0; s < plan_.segments.size(); ++s)
+            if (plan_.segments[s].device == device && !done.count(static_cast<int32_t>(s)))
+                return plan_.segments[s].steps[0].round;
+        return 0;
     }
 
     void extend(int32_t value, int32_t reader_segment, int32_t reader_round) {

@@ -19,9 +19,12 @@ struct PlanDevice {
     std::string name;
     std::function<bool(const Node&)> supports;
     std::function<size_t(const Node&)> scratch_bytes;
+    /// Its memory is its own, and copies between it and devices without this are steps of this device.
+    bool reaches_host = false;
 };
 
-/// One tensor's bytes on one device. The same tensor on two devices is two values, joined by a copy step.
+/// One tensor's bytes on one device. The same tensor on two devices is two values, joined by a copy step: of the
+/// reader's device, or of the source's where only that one reaches both memories.
 struct PlanValue {
     enum class Memory : uint8_t {
         Arena,  ///< at `offset` in the device's arena

@@ -34,11 +34,14 @@ double time_once(Engine& engine, const BenchCase& what, std::span<const TokenId>
     return std::chrono::duration<double>(BenchClock::now() - start).count();
 }
 
-double bytes_per_token(const Engine& engine, const BenchCase& what) {
-    if (what.n_prompt > 0 || what.n_gen == 0) return 0;
+void add_limits(const Engine& engine, std::span<const double> rates, BenchResult& result) {
+    const BenchCase& what = result.what;
+    if (what.n_prompt > 0 || what.n_gen == 0) return;
     const auto graph = engine.blueprint().graph(engine.blueprint().padded(1, 1));
     const int64_t mean_depth = what.depth + (what.n_gen + 1) / 2;
-    return static_cast<double>(weight_bytes(*graph) + cache_bytes(*graph, mean_depth));
+    result.bytes_per_token = static_cast<double>(weight_bytes(*graph) + cache_bytes(*graph, mean_depth));
+    const double seconds = least_seconds(*graph, engine.blueprint().placement(), rates, mean_depth);
+    if (seconds > 0) result.limit_tokens_per_second = 1 / seconds;
 }
 
 }  // namespace
@@ -49,13 +52,15 @@ std::string BenchCase::name() const {
     return depth > 0 ? fmt::format("{} @ d{}", text, depth) : text;
 }
 
-BenchResult run_bench(Engine& engine, const BenchCase& what, int64_t repetitions) {
+BenchResult run_bench(Engine& engine, const BenchCase& what, int64_t repetitions, std::span<const double> rates) {
     const int64_t n_ids = what.depth + what.n_tokens();
     ggmlx::require(what.n_tokens() > 0, ggmlx::ErrorKind::InvalidArgument, "bench: nothing to time: -p and -n are 0");
     ggmlx::require(n_ids <= engine.n_ctx(), ggmlx::ErrorKind::InvalidArgument,
                    "{} needs a context of {} tokens, it has {} (-c)", what.name(), n_ids, engine.n_ctx());
     const auto ids = random_ids(n_ids, engine.model().config().n_vocab);
-    BenchResult result{what, {}, 0, 0, bytes_per_token(engine, what)};
+    BenchResult result;
+    result.what = what;
+    add_limits(engine, rates, result);
     time_once(engine, what, ids);  // brings weights and caches in
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < repetitions; ++i) {

@@ -24,10 +24,12 @@ struct BenchResult {
     double tokens_per_second = 0, stddev = 0;
     /// Of weights and cache, read for a token on average. 0 where it limits nothing: with a prompt.
     double bytes_per_token = 0;
+    double limit_tokens_per_second = 0;  ///< what the rates of the devices allow (least_seconds); 0 likewise
 };
 
 /// Random tokens from a fixed seed. One repetition more than asked for runs first and is not counted. Throws
 /// invalid_argument if a case does not fit into the context.
-BenchResult run_bench(Engine& engine, const BenchCase& what, int64_t repetitions);
+/// rates: Engine::read_rates().
+BenchResult run_bench(Engine& engine, const BenchCase& what, int64_t repetitions, std::span<const double> rates);
 
 }  // namespace llm

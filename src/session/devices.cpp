@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ggmlx/backend/cpu/cpu_backend.h"
+#include "ggmlx/backend/cuda/cuda_backend.h"
 #include "ggmlx/backend/reference_backend.h"
 
 namespace llm {
@@ -14,8 +15,11 @@ std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& o
     cpu.pin = options.pin;
     cpu.numa = options.numa;
     cpu.fast_bf16 = options.fast_bf16;
+    const int n_cards = options.cards ? ggmlx::find_cuda_cards().count : 0;
+    cpu.n_reserved = n_cards > 0 ? 1 : 0;  // for the thread that serves a card
     std::vector<std::unique_ptr<ggmlx::Backend>> devices;
     devices.push_back(ggmlx::make_cpu_backend(cpu));
+    for (int i = 0; i < n_cards; ++i) devices.push_back(ggmlx::make_cuda_backend(i));
     devices.push_back(ggmlx::make_reference_backend("ref0"));
     devices.push_back(ggmlx::make_reference_backend("ref1"));
     return devices;

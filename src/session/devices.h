@@ -17,11 +17,13 @@ struct DeviceOptions {
     std::string isa{};  ///< of the cpu: "scalar", "avx2" …; empty: the best, or what GGMLX_ISA says
     bool pin = true;    ///< threads of the cpu stay on their cores
     ggmlx::NumaPolicy numa = ggmlx::NumaPolicy::Off;
+    bool cards = true;       ///< use graphics cards
     bool fast_bf16 = false;  ///< of the cpu: products in bf16, faster and less exact
 };
 
-/// "cpu", then "ref0" and "ref1", which run the reference implementations in memory of their own: slow, meant for tests
-/// of placement. The first one is where everything goes that no rule moves.
+/// "cpu", "cuda0" and so on for the cards of this machine, then "ref0" and "ref1", which run the reference
+/// implementations in memory of their own: slow, meant for tests of placement. The first one is where everything goes
+/// that no rule moves.
 std::vector<std::unique_ptr<ggmlx::Backend>> make_devices(const DeviceOptions& options);
 
 /// Homes by the rules; what no rule decides is on device 0, except that a layer's cache lives beside its

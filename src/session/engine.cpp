@@ -71,9 +71,9 @@ StepInputs common_inputs(const Step& step, const StepShape& shape, std::span<con
 
 }  // namespace
 
-Engine::Engine(const Model& model, const EngineOptions& options)
+Engine::Engine(const Model& model, const EngineOptions& options, std::vector<std::unique_ptr<ggmlx::Backend>> devices)
     : model_(model),
-      devices_(make_devices(options.devices)),
+      devices_(std::move(devices)),
       blueprint_(model.config(), model.arch(), model.weights(), options, names_of(devices_)) {
     std::vector<ggmlx::Backend*> backends;
     for (const auto& d : devices_) backends.push_back(d.get());
@@ -241,10 +241,25 @@ std::string Engine::start_line() const {
                        describe_shards(weights, device.n_shards(), whole_experts_));
 }
 
-double Engine::read_rate() const {
+namespace {
+
+double rate_of(ggmlx::Backend& device) {
     constexpr uint64_t kMost = uint64_t{2} << 30;
-    ggmlx::Backend& device = *devices_.front();
     return device.read_rate(static_cast<size_t>(std::min(kMost, device.free_bytes() / 4)));
+}
+
+}  // namespace
+
+double Engine::read_rate() const { return rate_of(*devices_.front()); }
+
+std::vector<double> Engine::read_rates() const {
+    std::vector<double> rates;
+    for (size_t d = 0; d < devices_.size(); ++d) {
+        const auto id = static_cast<DeviceId>(d);
+        const bool holds = d == 0 || weights_->weight_bytes(id) + weights_->state_bytes(id) > 0;
+        rates.push_back(holds ? rate_of(*devices_[d]) : 0);
+    }
+    return rates;
 }
 
 double Engine::mapped_read_rate() const {

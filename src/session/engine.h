@@ -55,7 +55,9 @@ struct DeviceUse {
 class Engine {
   public:
     /// Loads the weights and reserves all memory. Throws out_of_memory, corrupt_file, and what Blueprint throws.
-    Engine(const Model& model, const EngineOptions& options);
+    Engine(const Model& model, const EngineOptions& options) : Engine(model, options, make_devices(options.devices)) {}
+    /// The same on devices that make_devices gave.
+    Engine(const Model& model, const EngineOptions& options, std::vector<std::unique_ptr<ggmlx::Backend>> devices);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -81,6 +83,8 @@ class Engine {
     uint64_t workspace_bytes() const;
     /// Backend::read_rate of the device where everything goes that no rule moves, over memory larger than its caches.
     double read_rate() const;
+    /// Backend::read_rate of every device, in their order; 0 for those that hold nothing.
+    std::vector<double> read_rates() const;
     /// The same rate over weights in the mapped file; 0 if there are none, or too few to tell.
     double mapped_read_rate() const;
     /// One line about that device and its memory: "cpu: AMD EPYC, avx2, 2 threads (2 physical cores, pinned), numa off

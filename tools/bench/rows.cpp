@@ -49,7 +49,7 @@ std::string md_row(const BenchRow& row) {
 
 }  // namespace
 
-double BenchRow::limit() const { return result.bytes_per_token > 0 ? read_rate / result.bytes_per_token : 0; }
+double BenchRow::limit() const { return result.limit_tokens_per_second; }
 
 std::string bench_head(std::string_view format) {
     if (format == "json") return "[";

@@ -100,7 +100,7 @@ int run_chat(std::span<const std::string> arguments) {
     if (!system.empty()) conversation.set_system(system);
     const ChatSettings settings{generate_options(flags.sampling, model.generation(), false),
                                 flags.timings || flags.common.verbose};
-    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.common);
+    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.engine, flags.common);
     print_engine(engine, flags.common);
     const Style style(flags.color);
     Chat chat(model, engine, std::move(conversation), settings, flags.chat_template.markers(format.get()), style,

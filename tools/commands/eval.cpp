@@ -118,7 +118,7 @@ int run_eval(std::span<const std::string> arguments) {
     if (options.n_ctx == 0) options.n_ctx = n_tokens;
     options.max_outputs = std::min(flags.last, options.max_batch);
     for (const DumpRequest& d : dumps) options.dumps.push_back(d.name);
-    llm::Engine engine = load_engine(model, options, flags.common);
+    llm::Engine engine = load_engine(model, options, flags.engine, flags.common);
     print_engine(engine, flags.common);
     llm::Session session(engine);
     const llm::Logits logits = engine.eval({&session, ids, flags.last});

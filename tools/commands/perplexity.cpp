@@ -79,7 +79,7 @@ int run_perplexity(std::span<const std::string> arguments) {
                    "--bos: the model names no BOS token");
     options.max_batch = std::min(options.max_batch, options.n_ctx);
     options.max_outputs = options.max_batch;
-    llm::Engine engine = load_engine(model, options, flags.common);
+    llm::Engine engine = load_engine(model, options, flags.engine, flags.common);
     print_engine(engine, flags.common);
     const auto on_window = [&](int64_t done, int64_t total) {
         if (flags.common.verbose) note(fmt::format("window {} of {}", done, total));

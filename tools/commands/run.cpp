@@ -65,7 +65,7 @@ int run_run(std::span<const std::string> arguments) {
     const auto options = generate_options(flags.sampling, model.generation(), flags.prompt.escape);
     const std::vector<llm::TokenId> prompt = flags.prompt.tokens(model);
 
-    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.common);
+    llm::Engine engine = load_engine(model, engine_options(flags.engine), flags.engine, flags.common);
     print_engine(engine, flags.common);
     llm::Session session(engine);
     const Interrupt interrupt;

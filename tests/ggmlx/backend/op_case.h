@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "ggmlx/backend/backend.h"
+#include "ggmlx/backend/host_memory.h"
 #include "ggmlx/graph/expert_parts.h"
 #include "ggmlx/reference/support.h"
 
@@ -55,6 +58,7 @@ class OpCase {
         return run([&](OpCall& call, const Node& node) {
             if (edit) edit(call);
             EXPECT_TRUE(backend.supports(node)) << name(node.op);
+            if (backend.reaches_host()) return run_in_own_memory(backend, call, node);
             // One byte more than asked for, so that a write past the end of the scratch is seen.
             const size_t size = backend.scratch_bytes(node);
             auto scratch = backend.alloc(size + 1);
@@ -81,6 +85,39 @@ class OpCase {
     Tensor in_set(Array a, TensorKind kind) {
         const std::string label = "w" + std::to_string(arrays_.size());
         return keep(set_.add(label, a.dtype, a.shape, Role::Dense, kind), std::move(a));
+    }
+
+    /// The views' bytes in memory of the device and back.
+    static void run_in_own_memory(Backend& backend, OpCall& call, const Node& node) {
+        std::vector<std::shared_ptr<std::byte>> memory;
+        const auto size_of = [](const TensorView& v) {
+            return v.slot_stride > 0 ? static_cast<size_t>(v.slot_stride * v.shape[0])
+                                     : static_cast<size_t>(storage_bytes(v.dtype, v.shape));
+        };
+        const auto on_device = [&](TensorView view) {
+            memory.push_back(backend.alloc(size_of(view) + 1));
+            backend.upload(memory.back().get(), view.data, size_of(view));
+            view.data = memory.back().get();
+            return view;
+        };
+        OpCall there = call;
+        for (TensorView& view : there.in) view = on_device(view);
+        for (TensorView& view : there.out) view = on_device(view);
+        const size_t scratch_size = backend.scratch_bytes(node);
+        memory.push_back(backend.alloc(scratch_size + 1));
+        std::byte guard = kGuard;
+        backend.upload(memory.back().get() + scratch_size, &guard, 1);
+        there.scratch = memory.back().get();
+        const auto status_memory = alloc_host("test", sizeof(CallStatus));
+        const auto reached = backend.reach({status_memory.get(), sizeof(CallStatus)});
+        there.status = new (status_memory.get()) CallStatus;
+        OneSegment source({&there});
+        backend.run(source);
+        for (size_t i = 0; i < call.out.size(); ++i)
+            backend.download(call.out[i].data, there.out[i].data, size_of(call.out[i]));
+        backend.download(&guard, there.scratch + scratch_size, 1);
+        EXPECT_EQ(guard, kGuard) << name(node.op) << " wrote past its scratch of " << scratch_size << " bytes";
+        if (!there.status->ok()) call.status->report(there.status->fault(), there.status->row());
     }
 
     template <class F>
@@ -122,6 +159,29 @@ inline void expect_same(const OpCase::Result& expected, const OpCase::Result& go
         std::memcpy(&have, &got.outputs[i][at / 4 * 4], 4);
         ADD_FAILURE() << what << ": output " << i << " differs from byte " << at << " on (as float32: " << want
                       << " expected, " << have << " found)";
+    }
+}
+
+/// Float outputs that were added in another order: n terms a sum. Rounding errors of n additions wander like a random
+/// walk; eight standard deviations of it, relative to the largest result.
+inline void expect_near(const OpCase::Result& expected, const OpCase::Result& got, int64_t n, const std::string& what) {
+    EXPECT_EQ(describe(expected.fault), describe(got.fault)) << what;
+    EXPECT_EQ(expected.row, got.row) << what;
+    ASSERT_EQ(expected.outputs.size(), got.outputs.size()) << what;
+    for (size_t i = 0; i < expected.outputs.size(); ++i) {
+        const auto* want = reinterpret_cast<const float*>(expected.outputs[i].data());
+        const auto* have = reinterpret_cast<const float*>(got.outputs[i].data());
+        const size_t count = expected.outputs[i].size() / sizeof(float);
+        float largest = 0.0f;
+        for (size_t k = 0; k < count; ++k) largest = std::max(largest, std::isfinite(want[k]) ? std::fabs(want[k]) : 0);
+        const float tolerance = 8.0f * std::sqrt(static_cast<float>(n) + 8.0f) * 0x1p-24f * largest;
+        for (size_t k = 0; k < count; ++k) {
+            if (std::isnan(want[k]) && std::isnan(have[k])) continue;
+            if (std::fabs(want[k] - have[k]) <= tolerance) continue;
+            ADD_FAILURE() << what << ": output " << i << " value " << k << ": " << want[k] << " expected, " << have[k]
+                          << " found, tolerance " << tolerance;
+            break;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ namespace {
 class CpuAttention : public testing::TestWithParam<CaseOf> {};
 
 TEST_P(CpuAttention, GivesTheBitsOfTheReference) { expect_reference_bits(GetParam()); }
+GGMLX_ON_CUDA(CpuAttention)
 
 std::vector<CaseOf> rope_cases() {
     std::vector<CaseOf> cases;

@@ -12,6 +12,7 @@ namespace {
 class CpuExperts : public testing::TestWithParam<CaseOf> {};
 
 TEST_P(CpuExperts, GivesTheBitsOfTheReference) { expect_reference_bits(GetParam()); }
+GGMLX_ON_CUDA(CpuExperts)
 
 struct ExpertsSize {
     int64_t n_expert, n_embd, n_ff, n_tokens, k;

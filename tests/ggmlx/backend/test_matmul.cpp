@@ -9,6 +9,7 @@ namespace {
 class CpuMatmul : public testing::TestWithParam<CaseOf> {};
 
 TEST_P(CpuMatmul, GivesTheBitsOfTheReference) { expect_reference_bits(GetParam()); }
+GGMLX_ON_CUDA(CpuMatmul)
 
 std::vector<CaseOf> matmul_cases() {
     struct Size {

@@ -9,6 +9,7 @@ namespace {
 class CpuRows : public testing::TestWithParam<CaseOf> {};
 
 TEST_P(CpuRows, GivesTheBitsOfTheReference) { expect_reference_bits(GetParam()); }
+GGMLX_ON_CUDA(CpuRows)
 
 std::vector<CaseOf> row_cases() {
     std::vector<CaseOf> cases;

@@ -8,9 +8,9 @@ namespace {
 
 ordered_json user(ordered_json content) { return {{"role", "user"}, {"content", std::move(content)}}; }
 
-ChatRequest request_of(ordered_json messages) {
+ChatRequest request_of(std::initializer_list<ordered_json> messages) {
     ChatRequest request;
-    request.messages = std::move(messages);
+    for (const ordered_json& message : messages) request.messages.push_back(message);
     return request;
 }
 
@@ -109,8 +109,7 @@ TEST(ChatMessages, WrongOnesAreNamed) {
               "messages[0].content[0] has the type \"image_url\"; only \"text\" is supported");
     EXPECT_EQ(failure_of(format, request_of({user("x"), {{"content", "y"}}})), "messages[1] has no \"role\"");
     EXPECT_EQ(failure_of(format, request_of({user(5)})), "messages[0].content must be a text or a list of parts");
-    EXPECT_EQ(failure_of(format, request_of(ordered_json::array())),
-              "\"messages\" must be a list with at least one message");
+    EXPECT_EQ(failure_of(format, request_of({})), "\"messages\" must be a list with at least one message");
     EXPECT_EQ(failure_of(format, request_of({"x"})), "messages[0] is no object");
 }
 

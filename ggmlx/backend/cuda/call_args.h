@@ -1,0 +1,25 @@
+#pragma once
+// What a launcher gets beside the call: where to launch. Kernels receive raw pointers and sizes.
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "ggmlx/graph/call.h"
+
+namespace ggmlx::cuda {
+
+/// A CallStatus as kernels see it: its one word.
+using StatusWord = unsigned long long;
+static_assert(sizeof(CallStatus) == sizeof(StatusWord));
+inline StatusWord* status_word(const OpCall& call) { return reinterpret_cast<StatusWord*>(call.status); }
+
+/// Where an op's kernels go.
+struct Launch {
+    cudaStream_t stream = nullptr;
+    int n_sm = 1;  ///< multiprocessors of the device
+};
+
+inline constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace ggmlx::cuda

@@ -1,0 +1,17 @@
+# The CUDA compiler and the cards it compiles for. Set CMAKE_CUDA_ARCHITECTURES for others; CI takes one.
+find_program(GGMLX_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda/bin DOC "the CUDA compiler")
+if(NOT GGMLX_NVCC)
+  message(FATAL_ERROR "GGMLX_CUDA=ON needs the CUDA toolkit 13: nvcc was found neither in PATH nor in /usr/local/cuda/bin.")
+endif()
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER "${GGMLX_NVCC}")
+endif()
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 120)
+endif()
+enable_language(CUDA)
+find_package(CUDAToolkit 13 REQUIRED)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it of nvcc
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
