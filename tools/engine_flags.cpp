@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ggmlx/backend/cuda/cuda_backend.h"
 #include "ggmlx/core/dtype.h"
 #include "tools/kernel_line.h"
 #include "tools/progress.h"
@@ -88,9 +89,30 @@ llm::FitOptions fit_options(const EngineFlags& flags) {
             .n_cpu_moe = flags.n_cpu_moe};
 }
 
+namespace {
+
+/// Flags of a card on a machine that has none.
+void warn_without_card(const EngineFlags& flags) {
+    std::string given;
+    const auto add = [&](bool is_given, const char* name) {
+        if (is_given) given += (given.empty() ? "" : ", ") + std::string(name);
+    };
+    add(flags.n_gpu_layers.value_or(0) > 0, "-ngl");
+    add(flags.cpu_moe, "--cpu-moe");
+    add(flags.n_cpu_moe > 0, "--n-cpu-moe");
+    add(flags.vram.has_value(), "--vram");
+    if (given.empty()) return;
+    const ggmlx::CudaCards cards = ggmlx::find_cuda_cards();
+    if (cards.count == 0)
+        note(fmt::format("warning: without effect, for no card is used ({}): {}", cards.problem, given));
+}
+
+}  // namespace
+
 llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const EngineFlags& flags,
                         const Common& common) {
     auto devices = llm::make_devices(options.devices);
+    warn_without_card(flags);
     for (auto& rule : llm::fit(model.config(), model.arch(), model.weights(), options, devices, fit_options(flags)))
         options.rules.push_back(std::move(rule));
     Progress progress("loading", !common.quiet);

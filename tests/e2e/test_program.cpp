@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/safetensors.h"
+#include "ggmlx/backend/cuda/cuda_backend.h"
 #include "support.h"
 
 namespace e2e {
@@ -381,9 +382,17 @@ TEST_F(Program, RefusesIdsThatAreNoTokens) {
 }
 
 TEST_F(Program, WarnsOfFlagsWithoutEffect) {
-    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--no-warmup"});
+    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "--no-warmup", "-sm", "row"});
     EXPECT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -ngl"), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("without effect in this version: --no-warmup, -sm"), std::string::npos) << r.err;
+}
+
+TEST_F(Program, WarnsOfFlagsOfACardWhereThereIsNone) {
+    if (ggmlx::find_cuda_cards().count > 0) GTEST_SKIP() << "this machine has a card";
+    const auto r = run_program({"run", stories_, "-p", "Once", "-n", "1", "-q", "-ngl", "99", "--vram", "24G"});
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_NE(r.err.find("no card is used"), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find(": -ngl, --vram"), std::string::npos) << r.err;
 }
 
 TEST_F(Program, SaysWhichKernelsMultiplyHowMuch) {

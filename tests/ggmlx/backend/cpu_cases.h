@@ -51,7 +51,9 @@ inline int64_t reordered_terms(const Node& node) {
     switch (node.op) {
         case Op::Matmul:
         case Op::HeadMatmul:
-            return is_plain(node.inputs[0]) ? node.inputs[0].shape()[-1] : 0;
+            return is_plain(node.inputs[0]) || (node.inputs[0].dtype() == DType::MXFP8 && node.inputs[1].dim(0) > 8)
+                       ? node.inputs[0].shape()[-1]
+                       : 0;
         case Op::ExpertMatmul:
             return is_plain(node.inputs[3]) ? node.inputs[3].shape()[-1] : 0;
         case Op::ExpertRows:

@@ -69,15 +69,15 @@ struct Query {
     float sums[kMaxDimsPerLane] = {};
 };
 
-/// Rows of positions first … first + kTile - 1 (within [begin, end]) of a cache into shared memory, `stride` floats
-/// apart.
+/// Rows of positions first … first + kTile - 1 (within [begin, end]) of a cache into shared memory, zeros up to
+/// n_padded values, `stride` floats apart.
 template <DType kType>
-__device__ void load_tile(const Args& a, const std::byte* cache, int64_t row_bytes, int n_dims, int head_kv,
-                          const int32_t* table, int first, int begin, int end, float* to, int stride) {
-    for (int i = threadIdx.x; i < kTile * n_dims; i += kThreads) {
-        const int j = i / n_dims, d = i % n_dims, position = first + j;
+__device__ void load_tile(const Args& a, const std::byte* cache, int64_t row_bytes, int n_dims, int n_padded,
+                          int head_kv, const int32_t* table, int first, int begin, int end, float* to, int stride) {
+    for (int i = threadIdx.x; i < kTile * n_padded; i += kThreads) {
+        const int j = i / n_padded, d = i % n_padded, position = first + j;
         float v = 0.0f;
-        if (position >= begin && position <= end) {
+        if (d < n_dims && position >= begin && position <= end) {
             const int block = table[position / a.block_len];
             if (block >= 0 && block < a.n_blocks) {
                 const int64_t row =
@@ -141,7 +141,8 @@ __global__ void __launch_bounds__(kThreads) attention_kernel(Args a) {
         for (int first = begin / kTile * kTile; first <= end; first += kTile) {
             const int32_t* table = a.block_table + sequence * a.max_blocks;
             __syncthreads();
-            load_tile<kK>(a, a.k_cache, a.k_row_bytes, a.head_dim, head_kv, table, first, begin, end, tile, k_stride);
+            load_tile<kK>(a, a.k_cache, a.k_row_bytes, a.head_dim, k_stride - 4, head_kv, table, first, begin, end,
+                          tile, k_stride);
             __syncthreads();
             float weight[kPerWarp];
             const int position = first + lane;
@@ -149,11 +150,19 @@ __global__ void __launch_bounds__(kThreads) attention_kernel(Args a) {
                 weight[i] = 0.0f;
                 const int t = (first_query + warp * kPerWarp + i) / group;
                 if (t < run || t >= run_end || visible[i].last < 0) continue;
-                float score = 0.0f;
                 const float* row = tile + lane * k_stride;
                 const float* q = q_rows + (warp * kPerWarp + i) * k_stride;
-                for (int d = 0; d < a.head_dim; ++d) score = __fmaf_rn(q[d], row[d], score);
-                score *= a.scale;
+                float4 parts{};
+#pragma unroll 8
+                for (int d = 0; d < k_stride - 4; d += 4) {  // both are padded with zeros
+                    const float4 qd = *reinterpret_cast<const float4*>(q + d),
+                                 kd = *reinterpret_cast<const float4*>(row + d);
+                    parts.x = __fmaf_rn(qd.x, kd.x, parts.x);
+                    parts.y = __fmaf_rn(qd.y, kd.y, parts.y);
+                    parts.z = __fmaf_rn(qd.z, kd.z, parts.z);
+                    parts.w = __fmaf_rn(qd.w, kd.w, parts.w);
+                }
+                const float score = ((parts.x + parts.y) + (parts.z + parts.w)) * a.scale;
                 const bool sees = position >= max(begin, visible[i].first) && position <= min(end, visible[i].last);
                 const float tile_max = warp_max(sees ? score : -INFINITY);
                 const float largest = fmaxf(queries[i].largest, tile_max);
@@ -169,8 +178,8 @@ __global__ void __launch_bounds__(kThreads) attention_kernel(Args a) {
             if (!shares_rows) {
                 v_stride = a.head_dim_v;
                 __syncthreads();
-                load_tile<kV>(a, a.v_cache, a.v_row_bytes, a.head_dim_v, head_kv, table, first, begin, end, tile,
-                              v_stride);
+                load_tile<kV>(a, a.v_cache, a.v_row_bytes, a.head_dim_v, a.head_dim_v, head_kv, table, first, begin,
+                              end, tile, v_stride);
                 __syncthreads();
             }
             for (int i = 0; i < kPerWarp; ++i) {

@@ -167,4 +167,46 @@ struct FourRows<TileQ6_K> {
     }
 };
 
+/// Group g of four rows (4q … 4q+3) of one sub-block: what a lane of a split product loads.
+template <class Tile>
+struct GroupOfRows {
+    int4 words;
+
+    __device__ GroupOfRows(const Tile& t, int sub, int g, int q)
+        : words(__ldg(reinterpret_cast<const int4*>(reinterpret_cast<const std::byte*>(&t) + sub * 256) + 4 * g + q)) {}
+    __device__ WordPair pair(int row) const {
+        const auto w = static_cast<unsigned>(word(words, row));
+        if constexpr (Tile::kType == DType::MXFP4) return decode_e2m1(w);
+        return decode_nibbles(w);
+    }
+    __device__ static int word(const int4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+};
+
+template <>
+struct GroupOfRows<TileQ8_0> {
+    int4 low, high;
+
+    __device__ GroupOfRows(const TileQ8_0& t, int, int g, int q)
+        : low(__ldg(reinterpret_cast<const int4*>(t.q[g]) + q)),
+          high(__ldg(reinterpret_cast<const int4*>(t.q[4 + g]) + q)) {}
+    __device__ WordPair pair(int row) const {
+        return {GroupOfRows<TileQ4_0>::word(low, row), GroupOfRows<TileQ4_0>::word(high, row)};
+    }
+};
+
+template <>
+struct GroupOfRows<TileQ6_K> {
+    int4 words, bits;
+    int g;
+
+    __device__ GroupOfRows(const TileQ6_K& t, int sub, int group, int q)
+        : words(__ldg(reinterpret_cast<const int4*>(t.lo[sub][group]) + q)),
+          bits(__ldg(reinterpret_cast<const int4*>(t.hi[sub][group >> 1]) + q)),
+          g(group) {}
+    __device__ WordPair pair(int row) const {
+        return join_q6(static_cast<unsigned>(GroupOfRows<TileQ4_0>::word(words, row)),
+                       static_cast<unsigned>(GroupOfRows<TileQ4_0>::word(bits, row)), g);
+    }
+};
+
 }  // namespace ggmlx::cuda

@@ -17,7 +17,11 @@ struct Pairs {
     bool are_few() const { return n_tokens <= kFewColumns; }
     /// Each expert in use may leave one group part-filled.
     int64_t max_groups() const { return count() / kGroupWidth + std::min(n_slots, count()); }
-    int64_t max_chunks() const { return max_groups() / kChunkGroups + std::min(n_slots, count()); }
+    int64_t max_chunks() const { return max_groups() / chunk_groups() + std::min(n_slots, count()); }
+    /// Chunks as an expert with an average number of columns fills them.
+    int chunk_groups() const {
+        return count() > kSmallChunkGroups * kGroupWidth * n_slots ? kChunkGroups : kSmallChunkGroups;
+    }
 };
 
 /// Pairs sorted by expert.
@@ -46,7 +50,7 @@ Sorted place_sorted(std::byte*& memory, const Pairs& p) {
 
 /// One block: counts the pairs of every slot, gives each slot its groups, and deals out pairs and chunks. Where a pair
 /// comes to lie within its expert's columns changes no result.
-__global__ void sort_kernel(MatrixStack m, int64_t n_pairs, int64_t n_columns, Sorted s) {
+__global__ void sort_kernel(MatrixStack m, int64_t n_pairs, int64_t n_columns, int32_t chunk_groups, Sorted s) {
     extern __shared__ int32_t shared[];
     int32_t *count = shared, *first_group = shared + m.n_slots;
     for (int64_t i = threadIdx.x; i < m.n_slots; i += blockDim.x) count[i] = 0;
@@ -69,8 +73,8 @@ __global__ void sort_kernel(MatrixStack m, int64_t n_pairs, int64_t n_columns, S
         for (int32_t slot = 0; slot < m.n_slots; ++slot) {
             first_group[slot] = groups;
             const int32_t n = (count[slot] + kGroupWidth - 1) / kGroupWidth;
-            for (int32_t g = 0; g < n; g += kChunkGroups)
-                s.chunks[chunks++] = {slot, groups + g, min(kChunkGroups, n - g)};
+            for (int32_t g = 0; g < n; g += chunk_groups)
+                s.chunks[chunks++] = {slot, groups + g, min(chunk_groups, n - g)};
             groups += n;
             count[slot] = 0;
         }
@@ -152,6 +156,7 @@ class Multiplier {
         args.chunks = sorted_.chunks;
         args.n_chunks = sorted_.n_chunks;
         args.max_chunks = pairs_.max_chunks();
+        args.chunk_groups = pairs_.chunk_groups();
         args.column_row = sorted_.column_pair;
         args.y = y;
         args.y_stride = m.n_out;
@@ -222,7 +227,7 @@ __global__ void swiglu_rows_kernel(float* gate, const float* up, int64_t n, SwiG
 void sort_pairs(const MatrixStack& m, const Pairs& p, const Sorted& s, const Launch& launch) {
     if (p.are_few()) return;
     const size_t shared = static_cast<size_t>(m.n_slots) * 2 * sizeof(int32_t);
-    sort_kernel<<<1, 1024, shared, launch.stream>>>(m, p.count(), p.max_groups() * kGroupWidth, s);
+    sort_kernel<<<1, 1024, shared, launch.stream>>>(m, p.count(), p.max_groups() * kGroupWidth, p.chunk_groups(), s);
 }
 
 void zero_absent(const MatrixStack& m, const Pairs& p, float* rows, const Launch& launch) {
@@ -320,25 +325,35 @@ __device__ const float* find_row(const Parts& parts, int32_t id, int64_t pair, i
     if (id == -1) return nullptr;
     for (int i = 0; i < parts.n; ++i)
         if (id >= 0 && id < parts.n_expert && parts.slots[i][id] >= 0) return parts.rows[i] + pair * n;
-    if (threadIdx.x == 0 && blockIdx.y == 0) report(status, Fault::BadIndex, token);
+    report(status, Fault::BadIndex, token);
     return nullptr;
 }
 
 __global__ void select_kernel(Parts parts, const int32_t* ids, int64_t k, int64_t n, float* y, StatusWord* status) {
+    __shared__ const float* row;
     const int64_t pair = blockIdx.x;
-    const float* row = find_row(parts, ids[pair], pair, n, status, pair / k);
+    if (threadIdx.x == 0) row = find_row(parts, ids[pair], pair, n, status, pair / k);
+    __syncthreads();
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x) y[pair * n + i] = row ? row[i] : 0.0f;
 }
 
-__global__ void sum_kernel(Parts parts, const int32_t* ids, const float* weights, int64_t k, int64_t n, float* y,
+/// One thread per value; where the rows are is found out by one thread each.
+__global__ void sum_kernel(Parts parts, const int32_t* ids, const float* weights, int k, int64_t n, float* y,
                            StatusWord* status) {
+    __shared__ const float* row[kMaxExperts];
+    __shared__ float weight[kMaxExperts];
     const int64_t t = blockIdx.x, i = blockIdx.y * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-    float sum = 0.0f;
-    for (int64_t s = 0; s < k; ++s) {
-        const float* row = find_row(parts, ids[t * k + s], t * k + s, n, status, t);
-        if (row && i < n) sum = sum + weights[t * k + s] * row[i];
+    for (int s = threadIdx.x; s < k; s += blockDim.x) {
+        row[s] = find_row(parts, ids[t * k + s], t * k + s, n, status, t);
+        weight[s] = weights[t * k + s];
     }
-    if (i < n) y[t * n + i] = sum;
+    __syncthreads();
+    if (i >= n) return;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (int s = 0; s < k; ++s)
+        if (row[s]) sum = sum + weight[s] * row[s][i];
+    y[t * n + i] = sum;
 }
 
 }  // namespace
@@ -356,9 +371,9 @@ void expert_sum(const OpCall& call, const Launch& launch) {
     if (n_tokens * n == 0) return;
     constexpr int kThreads = 256;
     const dim3 grid(static_cast<unsigned>(n_tokens), static_cast<unsigned>(ceil_div(n, kThreads)));
-    sum_kernel<<<grid, kThreads, 0, launch.stream>>>(parts_of(call, 2), call.in[1].as<const int32_t>(),
-                                                     call.in[0].as<const float>(), call.in[1].shape[1], n,
-                                                     call.out[0].as<float>(), status_word(call));
+    sum_kernel<<<grid, kThreads, 0, launch.stream>>>(
+        parts_of(call, 2), call.in[1].as<const int32_t>(), call.in[0].as<const float>(),
+        static_cast<int>(call.in[1].shape[1]), n, call.out[0].as<float>(), status_word(call));
 }
 
 }  // namespace ggmlx::cuda

@@ -3,7 +3,8 @@
 // A weight tile (16 rows x 32 k) is one A operand of mma.m16n8k32, whose exact integer sums are then scaled and added
 // by ordinary fused multiply-adds: one K block after the other within a partial sum, partial sums one after the other
 // (0, 4, 2, 6, 1, 5, 3, 7), so that only one of them and the sums of pairs are live. The scaling bounds it: an mma of
-// 4096 multiply-adds brings 128 results, each of which costs three float operations.
+// 4096 multiply-adds brings 128 results, each of which costs three float operations. Four warps, each with a tile of
+// rows, share the activations of a chunk of columns, which come through a ring in shared memory.
 
 #include "ggmlx/backend/cuda/kernels/products.cuh"
 
@@ -66,85 +67,182 @@ struct Accumulators {
     }
 };
 
-template <class Tile, int kGroups>
-class ColumnTile {
-  public:
-    __device__ ColumnTile(const Tile* tiles, const Activations& a, int64_t first_group, int n_groups)
-        : tiles_(tiles), a_(a), first_group_(first_group), n_groups_(n_groups) {}
+/// The K blocks of a product in the order of reference.h: partial sums 0, 4, 2, 6, 1, 5, 3, 7, within one of them its
+/// blocks. `turn` counts partial sums.
+struct BlockWalk {
+    int64_t n_blocks;
+    int turn = 0;
+    int64_t block = 0;
 
-    /// All eight partial sums, reduced pairwise.
-    __device__ void run(Accumulators<kGroups>& total) const {
-        half_of_partials(0, total);
-        Accumulators<kGroups> odd;
-        half_of_partials(1, odd);
-        total.add(odd);
-    }
-
-  private:
-    const Tile* tiles_;
-    const Activations& a_;
-    int64_t first_group_;
-    int n_groups_;
-
-    /// ((p) + (p + 4)) + ((p + 2) + (p + 6))
-    __device__ void half_of_partials(int p, Accumulators<kGroups>& sums) const {
-        pair_of_partials(p, sums);
-        Accumulators<kGroups> second;
-        pair_of_partials(p + 2, second);
-        sums.add(second);
-    }
-    __device__ void pair_of_partials(int p, Accumulators<kGroups>& sums) const {
-        partial(p, sums);
-        Accumulators<kGroups> second;
-        partial(p + 4, second);
-        sums.add(second);
-    }
-    __device__ void partial(int p, Accumulators<kGroups>& sums) const {
-        constexpr int kSub = kSubBlocks<Tile>;
-        const int lane = threadIdx.x & 31, r = lane >> 2, j = lane & 3;
-        for (int64_t b = p; b < a_.n_blocks; b += 8) {
-            const Tile& tile = tiles_[b / kSub];
-            const int sub = kSub > 1 ? p : 0;
-            const WordPair upper = read_words(tile, sub, j, r), lower = read_words(tile, sub, j, r + 8);
-            const int a[4] = {upper.low, lower.low, upper.high, lower.high};
-            const RowScale scales[2] = {read_scale(tile, sub, r), read_scale(tile, sub, r + 8)};
-#pragma unroll
-            for (int n = 0; n < kGroups; ++n) {
-                if (n >= n_groups_) break;
-                const int64_t index = a_.block_index(first_group_ + n, b) * kGroupWidth;
-                const int2 words = *reinterpret_cast<const int2*>(a_.q + index * 32 + lane * 8);
-                ActivationMeta meta[2];
-                const int4 raw = *reinterpret_cast<const int4*>(a_.meta + index + 2 * j);
-                memcpy(meta, &raw, sizeof(raw));
-                add_products<Tile>(sums.group[n], a, words, scales, meta);
-            }
+    __device__ explicit BlockWalk(int64_t n) : n_blocks(n) {}
+    __device__ bool is_done() const { return turn == 8; }
+    __device__ int partial() const { return ((turn & 1) << 2) | (turn & 2) | (turn >> 2); }
+    /// Passes over partial sums without a block (a short K).
+    __device__ void advance() {
+        block += 8;
+        while (turn < 8 && block >= n_blocks) {
+            ++turn;
+            block = partial();
         }
     }
 };
 
+/// Activations of a chunk, some K blocks ahead, in shared memory: brought by asynchronous copies of 16 bytes.
+template <int kGroups>
+class ActivationRing {
+  public:
+    static constexpr int kStages = 4;
+    static constexpr int kBlockBytes = kGroupWidth * 32;
+    static constexpr int kMetaBytes = kGroupWidth * static_cast<int>(sizeof(ActivationMeta));
+    struct alignas(16) Stage {
+        int8_t q[kGroups][kBlockBytes];
+        std::byte meta[kGroups][kMetaBytes];
+    };
+
+    __device__ ActivationRing(Stage* stages, const Activations& a, const Chunk& chunk)
+        : stages_(stages), a_(a), chunk_(chunk), ahead_(a.n_blocks) {
+        for (int i = 0; i < kStages - 1; ++i) bring(i);
+    }
+    /// The stage of the next block of the walk; all threads of the block call it.
+    __device__ const Stage& next() {
+        asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2));
+        __syncthreads();
+        const Stage& stage = stages_[at_ % kStages];
+        bring((at_ + kStages - 1) % kStages);
+        ++at_;
+        return stage;
+    }
+
+  private:
+    Stage* stages_;
+    const Activations& a_;
+    const Chunk& chunk_;
+    BlockWalk ahead_;
+    int at_ = 0;
+
+    __device__ static void copy16(void* to, const void* from) {
+        const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
+    }
+    __device__ void bring(int stage) {
+        if (!ahead_.is_done()) {
+            constexpr int kPieces = (kBlockBytes + kMetaBytes) / 16, kOfBlock = kBlockBytes / 16;
+            for (int i = threadIdx.x; i < chunk_.n_groups * kPieces; i += kWarpsPerBlock * kWarp) {
+                const int group = i / kPieces, piece = i % kPieces;
+                const int64_t index = a_.block_index(chunk_.first_group + group, ahead_.block) * kGroupWidth;
+                if (piece < kOfBlock)
+                    copy16(stages_[stage].q[group] + piece * 16, a_.q + index * 32 + piece * 16);
+                else
+                    copy16(stages_[stage].meta[group] + (piece - kOfBlock) * 16,
+                           reinterpret_cast<const std::byte*>(a_.meta + index) + (piece - kOfBlock) * 16);
+            }
+            ahead_.advance();
+        }
+        asm volatile("cp.async.commit_group;");
+    }
+};
+
+/// What a lane reads of one weight tile: words of rows r and r + 8, and their scales.
+template <class Tile>
+struct WeightBlock {
+    int a[4];
+    RowScale scales[2];
+
+    __device__ void load(const Tile* tiles, const BlockWalk& walk) {
+        if (walk.is_done()) return;
+        constexpr int kSub = kSubBlocks<Tile>;
+        const int r = (threadIdx.x & 31) >> 2, j = threadIdx.x & 3;
+        const Tile& tile = tiles[walk.block / kSub];
+        const int sub = kSub > 1 ? walk.partial() : 0;
+        const WordPair upper = read_words(tile, sub, j, r), lower = read_words(tile, sub, j, r + 8);
+        a[0] = upper.low, a[1] = lower.low, a[2] = upper.high, a[3] = lower.high;
+        scales[0] = read_scale(tile, sub, r);
+        scales[1] = read_scale(tile, sub, r + 8);
+    }
+};
+
+/// Joins finished partial sums turn by turn: ((0+4) + (2+6)) + ((1+5) + (3+7)).
+template <int kGroups>
+class PairwiseSum {
+  public:
+    /// Takes the partial sum of a turn and clears it.
+    __device__ void take(int turn, Accumulators<kGroups>& partial) {
+        if (turn & 1) {
+            pair_.add(partial);
+            if (turn & 2) {
+                half_.add(pair_);
+                if (turn == 3) first_ = half_;
+            } else {
+                half_ = pair_;
+            }
+        } else {
+            pair_ = partial;
+        }
+        partial = {};
+    }
+    __device__ const Accumulators<kGroups>& total() {
+        first_.add(half_);
+        return first_;
+    }
+
+  private:
+    Accumulators<kGroups> pair_, half_, first_;
+};
+
+template <class Tile, int kGroups>
+__device__ void multiply_chunk(const Tile* tiles, const Activations& a, const Chunk& chunk,
+                               typename ActivationRing<kGroups>::Stage* stages, PairwiseSum<kGroups>& sums) {
+    ActivationRing<kGroups> ring(stages, a, chunk);
+    const int lane = threadIdx.x & 31;
+    BlockWalk walk(a.n_blocks), weights_ahead(a.n_blocks);
+    WeightBlock<Tile> current{}, following{};
+    following.load(tiles, weights_ahead);
+    Accumulators<kGroups> partial;
+    int turn = 0;
+    for (; !walk.is_done(); walk.advance()) {
+        for (; turn < walk.turn; ++turn) sums.take(turn, partial);
+        current = following;
+        weights_ahead.advance();
+        following.load(tiles, weights_ahead);
+        const auto& stage = ring.next();
+#pragma unroll
+        for (int n = 0; n < kGroups; ++n) {
+            if (n >= chunk.n_groups) break;
+            const int2 words = *reinterpret_cast<const int2*>(stage.q[n] + lane * 8);
+            ActivationMeta meta[2];
+            const int4 raw = *reinterpret_cast<const int4*>(stage.meta[n] + (lane & 3) * 16);
+            memcpy(meta, &raw, sizeof(raw));
+            add_products<Tile>(partial.group[n], current.a, words, current.scales, meta);
+        }
+    }
+    for (; turn < 8; ++turn) sums.take(turn, partial);
+    asm volatile("cp.async.wait_all;");
+}
+
 template <class Tile, int kGroups>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp) many_kernel(ManyColumns args) {
-    const int64_t row_tile = blockIdx.x * static_cast<int64_t>(kWarpsPerBlock) + threadIdx.x / kWarp;
-    const int64_t chunk_index = blockIdx.y;
-    Chunk chunk{
-        0, static_cast<int32_t>(chunk_index * kChunkGroups),
-        static_cast<int32_t>(min(static_cast<int64_t>(kChunkGroups), args.n_groups - chunk_index * kChunkGroups))};
+    __shared__ typename ActivationRing<kGroups>::Stage stages[ActivationRing<kGroups>::kStages];
+    const int64_t chunk_index = blockIdx.y, n_row_tiles = (args.m.n_out + kRows - 1) / kRows;
+    Chunk chunk{0, static_cast<int32_t>(chunk_index * kGroups),
+                static_cast<int32_t>(min(static_cast<int64_t>(kGroups), args.n_groups - chunk_index * kGroups))};
     if (args.chunks) {
         if (chunk_index >= *args.n_chunks) return;
         chunk = args.chunks[chunk_index];
     }
-    if (row_tile * kRows >= args.m.n_out) return;
+    // A warp behind the last tile helps to bring activations and computes what nobody stores.
+    const int64_t wanted = blockIdx.x * static_cast<int64_t>(kWarpsPerBlock) + threadIdx.x / kWarp;
     const Tile* tiles = reinterpret_cast<const Tile*>(args.m.data + chunk.slot * args.m.stride) +
-                        row_tile * (args.a.n_blocks / kSubBlocks<Tile>);
-    Accumulators<kGroups> total;
-    ColumnTile<Tile, kGroups>(tiles, args.a, chunk.first_group, chunk.n_groups).run(total);
+                        min(wanted, n_row_tiles - 1) * (args.a.n_blocks / kSubBlocks<Tile>);
+    PairwiseSum<kGroups> sums;
+    multiply_chunk<Tile, kGroups>(tiles, args.a, chunk, stages, sums);
+    const Accumulators<kGroups>& total = sums.total();
 
     const int lane = threadIdx.x & 31;
 #pragma unroll
     for (int n = 0; n < kGroups; ++n) {
         if (n >= chunk.n_groups) break;
         for (int i = 0; i < 4; ++i) {
-            const int64_t row = row_tile * kRows + (lane >> 2) + 8 * (i >> 1);
+            const int64_t row = wanted * kRows + (lane >> 2) + 8 * (i >> 1);
             const int64_t column =
                 (chunk.first_group + n) * static_cast<int64_t>(kGroupWidth) + 2 * (lane & 3) + (i & 1);
             const int64_t to = args.column_row ? args.column_row[column] : column < args.n_columns ? column : -1;
@@ -156,12 +254,20 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp) many_kernel(ManyColumns
     }
 }
 
-template <class Tile>
-void launch_tile(const ManyColumns& args, const Launch& launch) {
-    const int64_t n_chunks = args.chunks ? args.max_chunks : ceil_div(args.n_groups, kChunkGroups);
+template <class Tile, int kGroups>
+void launch_groups(const ManyColumns& args, const Launch& launch) {
+    const int64_t n_chunks = args.chunks ? args.max_chunks : ceil_div(args.n_groups, kGroups);
     const dim3 grid(static_cast<unsigned>(ceil_div(ceil_div(args.m.n_out, kRows), kWarpsPerBlock)),
                     static_cast<unsigned>(n_chunks));
-    many_kernel<Tile, kChunkGroups><<<grid, kWarpsPerBlock * kWarp, 0, launch.stream>>>(args);
+    many_kernel<Tile, kGroups><<<grid, kWarpsPerBlock * kWarp, 0, launch.stream>>>(args);
+}
+
+template <class Tile>
+void launch_tile(const ManyColumns& args, const Launch& launch) {
+    if (args.chunk_groups < kChunkGroups)
+        launch_groups<Tile, kSmallChunkGroups>(args, launch);
+    else
+        launch_groups<Tile, kChunkGroups>(args, launch);
 }
 
 }  // namespace

@@ -19,6 +19,15 @@ __device__ inline float reduce_partials(float v) {
     return v;
 }
 
+/// v[i] summed over the four lanes of a quad: lane g gets the sum of all v[g].
+__device__ inline int scatter_sum(const int (&v)[4], int g) {
+    const unsigned quad = 0xfu << (threadIdx.x & 28);  // other quads may have fewer blocks
+    const bool upper = g & 2, odd = g & 1;
+    const int a = (upper ? v[2] : v[0]) + __shfl_xor_sync(quad, upper ? v[0] : v[2], 2);
+    const int b = (upper ? v[3] : v[1]) + __shfl_xor_sync(quad, upper ? v[1] : v[3], 2);
+    return (odd ? b : a) + __shfl_xor_sync(quad, odd ? a : b, 1);
+}
+
 template <int kColumns>
 __device__ inline void store_tile(const FewColumns& args, int64_t product, int64_t slot, int64_t first_row,
                                   const float (&sums)[kColumns][4]) {
@@ -83,6 +92,56 @@ __global__ void integer_kernel(FewColumns args) {
     store_tile<kColumns>(args, product, slot, row_tile * kRows, sums);
 }
 
+/// The same with four warps for a tile, each for four of its rows: for matrices so small that a warp's own
+/// instructions, not the memory, would take the time. A lane is one partial sum and one group of four k; the integer
+/// sums of the four groups meet by shuffles, after which each lane has one row.
+template <class Tile, int kColumns>
+__global__ void split_integer_kernel(FewColumns args) {
+    const int64_t unit = blockIdx.x * static_cast<int64_t>(blockDim.x / kWarp) + threadIdx.x / kWarp;
+    const int64_t row_tile = unit / 4, product = args.first_product + blockIdx.y;
+    if (row_tile * kRows >= args.m.n_out) return;
+    const int64_t slot = find_slot(args.m, product);
+    const int quarter = static_cast<int>(unit % 4), p = (threadIdx.x & 31) >> 2, g = threadIdx.x & 3;
+    const int64_t row = row_tile * kRows + 4 * quarter + g;
+    constexpr int kSub = kSubBlocks<Tile>;
+    const int64_t n_blocks = args.a.n_blocks;
+    float sums[kColumns] = {};
+    if (slot >= 0) {
+        const Tile* tiles =
+            reinterpret_cast<const Tile*>(args.m.data + slot * args.m.stride) + row_tile * (n_blocks / kSub);
+        const int64_t group = product / args.x_divisor;
+#pragma unroll 4
+        for (int64_t b = p; b < n_blocks; b += 8) {
+            const Tile& tile = tiles[b / kSub];
+            const int sub = kSub > 1 ? p : 0;
+            const GroupOfRows<Tile> rows(tile, sub, g, quarter);
+            const RowScale scale = read_scale(tile, sub, 4 * quarter + g);
+            const int64_t index = args.a.block_index(group, b) * args.a.width;
+            for (int c = 0; c < kColumns; ++c) {
+                const int2 x = *reinterpret_cast<const int2*>(args.a.q + (index + c) * 32 + 8 * g);
+                const ActivationMeta meta = args.a.meta[index + c];
+                int low[4], high[4];
+                for (int i = 0; i < 4; ++i) {
+                    const WordPair pair = rows.pair(i);
+                    low[i] = __dp4a(pair.low, x.x, 0);
+                    high[i] = __dp4a(pair.high, x.y, 0);
+                    if constexpr (Tile::kType != DType::Q6_K) low[i] += high[i];
+                }
+                const int low_sum = scatter_sum(low, g);
+                const int high_sum = Tile::kType == DType::Q6_K ? scatter_sum(high, g) : 0;
+                sums[c] = add_block<Tile>(sums[c], low_sum, high_sum, scale, meta);
+            }
+        }
+    }
+    for (int c = 0; c < kColumns; ++c) {
+        const float sum = reduce_partials(sums[c]);
+        if ((threadIdx.x & 31) >= 4 || row >= args.m.n_out || c >= args.n_columns) continue;
+        float result = slot >= 0 ? sum : 0.0f;
+        if (args.m.bias && slot >= 0) result = result + args.m.bias[slot * args.m.bias_stride + row];
+        args.y[product * args.y_stride + c * args.y_column_stride + row] = result;
+    }
+}
+
 /// MXFP8: the same walk over floats, k increasing within a block.
 template <int kColumns>
 __global__ void mxfp8_kernel(FewColumns args) {
@@ -138,6 +197,7 @@ __global__ void plain_kernel(FewColumns args) {
         const float* x = args.x + product / args.x_divisor * args.x_stride;
         int64_t done = 0;
         if (n_in % kStep == 0) {
+#pragma unroll 4
             for (int64_t k = lane * kStep; k < n_in; k += kWarp * kStep) {
                 const int4 raw = __ldcs(reinterpret_cast<const int4*>(w + k));
                 T values[kStep];
@@ -168,34 +228,47 @@ unsigned warps_per_block(int64_t n_warps, int n_sm) {
     return n;
 }
 
-template <int kColumns>
-void launch_columns(const FewColumns& args, const Launch& launch) {
-    const DType dtype = args.m.dtype;
-    const int64_t n_units = is_block(dtype) ? ceil_div(args.m.n_out, kRows) : args.m.n_out;
+/// A grid of units, one warp each, for every product.
+template <class Kernel>
+void start(Kernel kernel, int64_t n_units, const FewColumns& args, const Launch& launch) {
     const unsigned n_warps = warps_per_block(n_units * args.n_products, launch.n_sm);
     const dim3 grid(static_cast<unsigned>(ceil_div(n_units, n_warps)), static_cast<unsigned>(args.n_products));
-    const auto start = [&](auto kernel) { kernel<<<grid, n_warps * kWarp, 0, launch.stream>>>(args); };
-    switch (dtype) {
+    kernel<<<grid, n_warps * kWarp, 0, launch.stream>>>(args);
+}
+
+template <class Tile, int kColumns>
+void start_integers(const FewColumns& args, const Launch& launch) {
+    constexpr int64_t kEnoughWarps = 16;  // a multiprocessor, so that they hide each other's latencies
+    const int64_t n_tiles = ceil_div(args.m.n_out, kRows);
+    if (n_tiles * args.n_products >= kEnoughWarps * launch.n_sm)
+        start(integer_kernel<Tile, kColumns>, n_tiles, args, launch);
+    else
+        start(split_integer_kernel<Tile, kColumns>, 4 * n_tiles, args, launch);
+}
+
+template <int kColumns>
+void launch_columns(const FewColumns& args, const Launch& launch) {
+    switch (args.m.dtype) {
         case DType::F32:
-            return start(plain_kernel<float, kColumns>);
+            return start(plain_kernel<float, kColumns>, args.m.n_out, args, launch);
         case DType::F16:
-            return start(plain_kernel<__half, kColumns>);
+            return start(plain_kernel<__half, kColumns>, args.m.n_out, args, launch);
         case DType::BF16:
-            return start(plain_kernel<__nv_bfloat16, kColumns>);
+            return start(plain_kernel<__nv_bfloat16, kColumns>, args.m.n_out, args, launch);
         case DType::Q8_0:
-            return start(integer_kernel<TileQ8_0, kColumns>);
+            return start_integers<TileQ8_0, kColumns>(args, launch);
         case DType::Q4_0:
-            return start(integer_kernel<TileQ4_0, kColumns>);
+            return start_integers<TileQ4_0, kColumns>(args, launch);
         case DType::Q4_1:
-            return start(integer_kernel<TileQ4_1, kColumns>);
+            return start_integers<TileQ4_1, kColumns>(args, launch);
         case DType::Q4_K:
-            return start(integer_kernel<TileQ4_K, kColumns>);
+            return start_integers<TileQ4_K, kColumns>(args, launch);
         case DType::Q6_K:
-            return start(integer_kernel<TileQ6_K, kColumns>);
+            return start_integers<TileQ6_K, kColumns>(args, launch);
         case DType::MXFP4:
-            return start(integer_kernel<TileMXFP4, kColumns>);
+            return start_integers<TileMXFP4, kColumns>(args, launch);
         case DType::MXFP8:
-            return start(mxfp8_kernel<kColumns>);
+            return start(mxfp8_kernel<kColumns>, ceil_div(args.m.n_out, kRows), args, launch);
         default:
             return;  // supports() lets nothing else through
     }

@@ -1,7 +1,5 @@
 // matmul and head_matmul: activations are quantized where the type has integer products, then few or many columns.
 
-#include <algorithm>
-
 #include "ggmlx/backend/cuda/kernels/products.cuh"
 #include "ggmlx/backend/cuda/ops.h"
 
@@ -27,6 +25,12 @@ size_t scratch_of(DType dtype, int64_t n_heads, int64_t n_tokens, int64_t n_in) 
     return activation_bytes(n_heads * ceil_div(n_tokens, width), width, n_in);
 }
 
+/// Large chunks where there are enough of them to fill the device.
+int chunk_groups(int64_t n_out, int64_t n_groups, int n_sm) {
+    const int64_t n_blocks = ceil_div(n_out, 64) * ceil_div(n_groups, kChunkGroups);
+    return n_blocks >= 2 * n_sm ? kChunkGroups : kSmallChunkGroups;
+}
+
 Activations quantize(const Product& p, const Launch& launch) {
     Activations a;
     const int width = width_of(p.n_tokens);
@@ -42,31 +46,41 @@ Activations quantize(const Product& p, const Launch& launch) {
     return a;
 }
 
-/// Tokens [first, first + n), n <= kFewColumns.
-void multiply_few_tokens(const Product& p, const Activations& a, int64_t first, int64_t n, const Launch& launch) {
+void multiply_few_tokens(const Product& p, const Activations& a, const Launch& launch) {
     FewColumns args;
     args.m = p.m;
     args.n_products = p.n_heads;
-    args.n_columns = static_cast<int>(n);
+    args.n_columns = static_cast<int>(p.n_tokens);
     args.a = a;
-    args.x = p.x + first * p.n_heads * p.m.n_in;
+    args.x = p.x;
     args.x_stride = p.m.n_in;
     args.x_column_stride = p.n_heads * p.m.n_in;
-    args.y = p.y + first * p.n_heads * p.m.n_out;
+    args.y = p.y;
     args.y_stride = p.m.n_out;
     args.y_column_stride = p.n_heads * p.m.n_out;
     multiply_few(args, launch);
 }
 
+void multiply_many_floats(const Product& p, const Launch& launch) {
+    for (int64_t h = 0; h < p.n_heads; ++h) {
+        FloatColumns args;
+        args.n_out = p.m.n_out;
+        args.n_in = p.m.n_in;
+        args.n_columns = p.n_tokens;
+        args.x = p.x + h * p.m.n_in;
+        args.x_stride = p.n_heads * p.m.n_in;
+        args.y = p.y + h * p.m.n_out;
+        args.y_stride = p.n_heads * p.m.n_out;
+        multiply_floats(p.m.data + h * p.m.stride, p.m.dtype, args, launch);
+    }
+}
+
 void run(const Product& p, const Launch& launch) {
     if (p.n_tokens == 0 || p.m.n_out == 0) return;
-    if (!has_integer_products(p.m.dtype)) {
-        for (int64_t t = 0; t < p.n_tokens; t += kFewColumns)
-            multiply_few_tokens(p, {}, t, std::min(kFewColumns, p.n_tokens - t), launch);
-        return;
-    }
-    const Activations a = quantize(p, launch);
-    if (p.n_tokens <= kFewColumns) return multiply_few_tokens(p, a, 0, p.n_tokens, launch);
+    const bool has_integers = has_integer_products(p.m.dtype), are_few = p.n_tokens <= kFewColumns;
+    if (!has_integers && !are_few) return multiply_many_floats(p, launch);
+    const Activations a = has_integers ? quantize(p, launch) : Activations{};
+    if (are_few) return multiply_few_tokens(p, a, launch);
     const int64_t n_groups = ceil_div(p.n_tokens, kGroupWidth);
     for (int64_t h = 0; h < p.n_heads; ++h) {
         ManyColumns args;
@@ -76,6 +90,7 @@ void run(const Product& p, const Launch& launch) {
         args.a.q += a.block_index(h * n_groups, 0) * kGroupWidth * 32;
         args.a.meta += a.block_index(h * n_groups, 0) * kGroupWidth;
         args.n_groups = n_groups;
+        args.chunk_groups = chunk_groups(p.m.n_out, n_groups, launch.n_sm);
         args.n_columns = p.n_tokens;
         args.y = p.y + h * p.m.n_out;
         args.y_stride = p.n_heads * p.m.n_out;

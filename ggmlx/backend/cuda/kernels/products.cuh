@@ -50,16 +50,18 @@ struct FewColumns {
 };
 void multiply_few(const FewColumns& args, const Launch& launch);
 
-/// Which groups of columns belong to which matrix. One entry serves up to kChunkGroups groups.
+/// Which groups of columns belong to which matrix: what one thread block of multiply_many works on.
 struct Chunk {
     int32_t slot, first_group, n_groups;
 };
-inline constexpr int kChunkGroups = 8;
+/// Most groups of a chunk: many where each weight serves many columns, fewer where that leaves the device idle.
+inline constexpr int kChunkGroups = 8, kSmallChunkGroups = 4;
 
 /// Any number of columns, integer types only.
 struct ManyColumns {
     MatrixStack m;
     Activations a;                      ///< of width kGroupWidth
+    int chunk_groups = kChunkGroups;    ///< kChunkGroups or kSmallChunkGroups
     const Chunk* chunks = nullptr;      ///< null: matrix 0 and n_groups groups
     const int32_t* n_chunks = nullptr;  ///< on the device
     int64_t max_chunks = 0;
@@ -70,6 +72,16 @@ struct ManyColumns {
     int64_t y_stride = 0;
 };
 void multiply_many(const ManyColumns& args, const Launch& launch);
+
+/// Any number of columns of one matrix, types without integer products. Column c is x + c * x_stride.
+struct FloatColumns {
+    int64_t n_out = 0, n_in = 0, n_columns = 0;
+    const float* x = nullptr;
+    int64_t x_stride = 0;
+    float* y = nullptr;
+    int64_t y_stride = 0;
+};
+void multiply_floats(const std::byte* weight, DType dtype, const FloatColumns& args, const Launch& launch);
 
 /// Most columns that multiply_few is meant for.
 inline constexpr int64_t kFewColumns = 8;
