@@ -23,8 +23,19 @@ def words_of(entry):
     return entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
 
 
+def problems_of_cuda(words):
+    """nvcc contracts unless told otherwise, and has its own names for the rest."""
+    problems = [] if "--fmad=false" in words else ["needs --fmad=false"]
+    if not any(word.startswith("-Xcompiler=") and "-Werror" in word for word in words):
+        problems.append("needs -Xcompiler=...,-Werror")
+    relaxed = ("--use_fast_math", "-use_fast_math", "--ftz=true", "-ftz=true", "--prec-div=false", "--prec-sqrt=false")
+    return problems + [f"must not have {word}" for word in words if word in relaxed]
+
+
 def problems_of(entry):
     words = words_of(entry)
+    if entry["file"].endswith(".cu"):
+        return problems_of_cuda(words)
     problems = []
     contract = [word for word in words if word.startswith("-ffp-contract=")]
     if not contract or contract[-1] != "-ffp-contract=off":
@@ -44,11 +55,13 @@ def check(entries):
 def self_test():
     good = "g++ -O3 -Wall -Werror -ffp-contract=off -fno-fast-math -c x.cpp"
 
+    cuda = "nvcc -O3 --fmad=false -Xcompiler=-Wall,-Werror -c a.cu"
+
     def entry(command, file="/p/ggmlx/core/x.cpp"):
         return {"directory": "/p/build", "file": file, "command": command}
 
     accepted = [entry(good), entry(good + " -mavx2 -mfma", "/p/ggmlx/backend/cpu/isa/avx2.cpp"),
-                {"directory": "/p", "file": "a.cpp", "arguments": good.split()}]
+                {"directory": "/p", "file": "a.cpp", "arguments": good.split()}, entry(cuda, "/p/a.cu")]
     assert not check(accepted), check(accepted)
     rejected = {
         good.replace("-ffp-contract=off", ""): "has nothing",
@@ -59,10 +72,16 @@ def self_test():
         good + " -mavx512f": "-mavx512f outside",
         good + " -march=native": "-march=native outside",
     }
-    for command, expected in rejected.items():
-        found = check([entry(command)])
-        assert len(found) == 1 and expected in found[0], (command, found)
-    print(f"check_compile_commands: self-test passed ({len(rejected)} broken rules found)")
+    rejected_cuda = {
+        cuda.replace("--fmad=false", ""): "needs --fmad=false",
+        cuda.replace(",-Werror", ""): "needs -Xcompiler",
+        cuda + " --use_fast_math": "--use_fast_math",
+    }
+    for commands, file in ((rejected, "/p/ggmlx/core/x.cpp"), (rejected_cuda, "/p/a.cu")):
+        for command, expected in commands.items():
+            found = check([entry(command, file)])
+            assert len(found) == 1 and expected in found[0], (command, found)
+    print(f"check_compile_commands: self-test passed ({len(rejected) + len(rejected_cuda)} broken rules found)")
     return 0
 
 

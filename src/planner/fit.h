@@ -14,11 +14,11 @@
 namespace llm {
 
 struct FitOptions {
-    bool enabled = true;                  ///< --fit: otherwise what no rule moves goes to the card, fit or not
-    std::optional<uint64_t> vram;         ///< bytes of the card that may be used; default: what is free, less a margin
-    std::optional<int64_t> n_gpu_layers;  ///< -ngl: so many layers, the last ones, are on the card
-    bool cpu_moe = false;                 ///< --cpu-moe: all routed experts stay on the cpu
-    int64_t n_cpu_moe = 0;                ///< --n-cpu-moe: those of the first so many layers do
+    bool enabled = true;             ///< --fit: otherwise what no rule moves goes to the card, fit or not
+    std::optional<uint64_t> vram{};  ///< bytes of the card that may be used; default: what is free, less a margin
+    std::optional<int64_t> n_gpu_layers{};  ///< -ngl: so many layers, the last ones, are on the card
+    bool cpu_moe = false;                   ///< --cpu-moe: all routed experts stay on the cpu
+    int64_t n_cpu_moe = 0;                  ///< --n-cpu-moe: those of the first so many layers do
 };
 
 /// Rules that follow the user's own (options.rules). None if there is no card among the devices. Throws out_of_memory
