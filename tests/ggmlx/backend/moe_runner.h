@@ -122,7 +122,7 @@ class Runner {
 };
 
 /// The cpu with experts dealt out to so many nodes, which are all the same one.
-std::unique_ptr<Backend> sharding_cpu(int n_shards) {
+inline std::unique_ptr<Backend> sharding_cpu(int n_shards) {
     const std::vector<int> nodes(static_cast<size_t>(n_shards), 0);
     return make_cpu_backend({.n_threads = 2, .pin = false}, {NumaPolicy::Shard, nodes, "a test", n_shards});
 }
