@@ -30,23 +30,6 @@ int64_t take_largest(float* x, int64_t n) noexcept {
     return best;
 }
 
-/// The sum of the `n_best` largest of x [n], largest first.
-float sum_of_best(const float* x, int64_t n, int32_t n_best) noexcept {
-    float sum = 0.0f, before = INFINITY;
-    int64_t before_at = -1;
-    for (int32_t i = 0; i < n_best; ++i) {
-        int64_t best = -1;
-        for (int64_t j = 0; j < n; ++j) {
-            const bool taken = x[j] > before || (x[j] == before && j <= before_at);
-            if (!taken && (best < 0 || x[j] > x[best])) best = j;
-        }
-        sum += x[best];
-        before = x[best];
-        before_at = best;
-    }
-    return sum;
-}
-
 /// Leaves out the choices of all groups but the best. worth: n_groups floats.
 void keep_best_groups(const RouterParams& params, float* choice, int64_t n_expert, float* worth) noexcept {
     const int64_t size = n_expert / params.n_groups;

@@ -2,6 +2,7 @@
 // The choice of experts for one token, shared with backends that run on the host, which bring their own functions of a
 // whole row.
 
+#include <cmath>
 #include <cstdint>
 
 #include "ggmlx/graph/op.h"
@@ -11,6 +12,25 @@ namespace ggmlx {
 /// Floats of scratch that route_token needs.
 inline int64_t route_scratch_floats(const RouterParams& params, int64_t n_expert) {
     return 2 * n_expert + params.n_groups;
+}
+
+/// The sum of the n_best largest of x [n], largest first: what a group is worth. constexpr, so that code of any device
+/// may call it.
+template <class Index>
+constexpr float sum_of_best(const float* x, Index n, int32_t n_best) noexcept {
+    float sum = 0.0f, before = INFINITY;
+    Index before_at = -1;
+    for (int32_t i = 0; i < n_best; ++i) {
+        Index best = -1;
+        for (Index j = 0; j < n; ++j) {
+            const bool taken = x[j] > before || (x[j] == before && j <= before_at);
+            if (!taken && (best < 0 || x[j] > x[best])) best = j;
+        }
+        sum += x[best];
+        before = x[best];
+        before_at = best;
+    }
+    return sum;
 }
 
 /// y = f(x) for rows of n values, with the bits of the reference's softmax and sigmoid.

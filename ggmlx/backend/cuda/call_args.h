@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ggmlx/core/math.h"
 #include "ggmlx/graph/call.h"
 
 namespace ggmlx::cuda {
@@ -19,7 +20,5 @@ struct Launch {
     cudaStream_t stream = nullptr;
     int n_sm = 1;  ///< multiprocessors of the device
 };
-
-inline constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace ggmlx::cuda

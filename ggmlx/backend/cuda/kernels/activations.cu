@@ -3,9 +3,6 @@
 namespace ggmlx::cuda {
 namespace {
 
-constexpr int64_t kAlignment = 256;
-constexpr int64_t aligned(int64_t n) { return ceil_div(n, kAlignment) * kAlignment; }
-
 /// One warp per block of 32 values of one column.
 __global__ void quantize_kernel(ColumnSource source, Activations a, bool interleaved, StatusWord* status) {
     const int64_t item = blockIdx.x * static_cast<int64_t>(blockDim.x / kWarp) + threadIdx.x / kWarp;
@@ -45,16 +42,13 @@ __global__ void quantize_kernel(ColumnSource source, Activations a, bool interle
 
 size_t activation_bytes(int64_t n_groups, int width, int64_t n_in) {
     const int64_t n = n_groups * width * ceil_div(n_in, 32);
-    return static_cast<size_t>(aligned(n * 32) + aligned(n * static_cast<int64_t>(sizeof(ActivationMeta))));
+    return static_cast<size_t>(align_scratch(n * 32) + align_scratch(n * static_cast<int64_t>(sizeof(ActivationMeta))));
 }
 
-std::byte* place_activations(std::byte* memory, int64_t n_groups, int width, int64_t n_in, Activations& a) {
-    a.n_blocks = ceil_div(n_in, 32);
-    a.width = width;
-    const int64_t n = n_groups * width * a.n_blocks;
-    a.q = reinterpret_cast<int8_t*>(memory);
-    a.meta = reinterpret_cast<ActivationMeta*>(memory + aligned(n * 32));
-    return memory + activation_bytes(n_groups, width, n_in);
+Activations place_activations(std::byte* memory, int64_t n_groups, int width, int64_t n_in) {
+    const int64_t n_blocks = ceil_div(n_in, 32);
+    auto* meta = memory + align_scratch(n_groups * width * n_blocks * 32);
+    return {reinterpret_cast<int8_t*>(memory), reinterpret_cast<ActivationMeta*>(meta), n_blocks, width};
 }
 
 void quantize_columns(const ColumnSource& source, const Activations& a, bool interleaved, StatusWord* status,

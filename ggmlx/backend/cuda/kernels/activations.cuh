@@ -35,9 +35,13 @@ struct ColumnSource {
     SwiGLUParams activation{};
 };
 
+/// Arrays within an op's scratch begin at multiples of this.
+inline constexpr int64_t kScratchAlignment = 256;
+constexpr int64_t align_scratch(int64_t n) { return round_up(n, kScratchAlignment); }
+
 size_t activation_bytes(int64_t n_groups, int width, int64_t n_in);
-/// The arrays within `memory` of activation_bytes; returns the first byte behind them.
-std::byte* place_activations(std::byte* memory, int64_t n_groups, int width, int64_t n_in, Activations& a);
+/// The arrays within `memory` of activation_bytes.
+Activations place_activations(std::byte* memory, int64_t n_groups, int width, int64_t n_in);
 
 /// Fills `a`; rows that cannot be quantized are reported and give NaN scales.
 void quantize_columns(const ColumnSource& source, const Activations& a, bool interleaved, StatusWord* status,

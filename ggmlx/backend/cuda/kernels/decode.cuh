@@ -29,17 +29,25 @@ struct ActivationMeta {
     int16_t low, high;
 };
 
-/// p + the block's share, rounded as reference.h says. `low`, `high`: integer sums of the halves.
+template <class Tile>
+inline constexpr bool kHasMinimum = Tile::kType == DType::Q4_1 || Tile::kType == DType::Q4_K;
+
+/// p + the share of a block whose integer sum is `i`, rounded as reference.h says.
+template <class Tile>
+__device__ inline float add_scaled(float p, float i, const RowScale& w, const ActivationMeta& a) {
+    p = __fmaf_rn(i, w.scale * a.scale, p);
+    if constexpr (kHasMinimum<Tile>) p = __fmaf_rn(-static_cast<float>(a.low + a.high), w.minimum * a.scale, p);
+    return p;
+}
+
+/// The same from the integer sums of the halves, as codes are stored: what they are short of the values is subtracted.
 template <class Tile>
 __device__ inline float add_block(float p, int low, int high, const RowScale& w, const ActivationMeta& a) {
     constexpr bool is_q6 = Tile::kType == DType::Q6_K, is_q4_0 = Tile::kType == DType::Q4_0;
-    constexpr bool has_minimum = Tile::kType == DType::Q4_1 || Tile::kType == DType::Q4_K;
     int i = low + high;
     if constexpr (is_q6) i = w.low * (low - 32 * a.low) + w.high * (high - 32 * a.high);
     if constexpr (is_q4_0) i -= 8 * (a.low + a.high);
-    p = __fmaf_rn(static_cast<float>(i), w.scale * a.scale, p);
-    if constexpr (has_minimum) p = __fmaf_rn(-static_cast<float>(a.low + a.high), w.minimum * a.scale, p);
-    return p;
+    return add_scaled<Tile>(p, static_cast<float>(i), w, a);
 }
 
 template <class Tile>
@@ -72,21 +80,28 @@ __device__ inline WordPair decode_nibbles(unsigned w) {
     return {static_cast<int>(w & 0x0f0f0f0fu), static_cast<int>((w >> 4) & 0x0f0f0f0fu)};
 }
 
+/// The values of one stored word of a type of 4-bit codes.
+template <class Tile>
+__device__ inline WordPair decode_word(unsigned w) {
+    if constexpr (kInterleaved<Tile>) return decode_e2m1(w);
+    return decode_nibbles(w);
+}
+
 /// The words of group g (0..3) of row r of sub-block `sub`, read one by one: what tensor-core kernels do.
 __device__ inline WordPair read_words(const TileQ8_0& t, int, int g, int r) {
     return {*reinterpret_cast<const int*>(t.q[g][r]), *reinterpret_cast<const int*>(t.q[4 + g][r])};
 }
 __device__ inline WordPair read_words(const TileQ4_0& t, int, int g, int r) {
-    return decode_nibbles(*reinterpret_cast<const unsigned*>(t.q[g][r]));
+    return decode_word<TileQ4_0>(*reinterpret_cast<const unsigned*>(t.q[g][r]));
 }
 __device__ inline WordPair read_words(const TileQ4_1& t, int, int g, int r) {
-    return decode_nibbles(*reinterpret_cast<const unsigned*>(t.q[g][r]));
+    return decode_word<TileQ4_1>(*reinterpret_cast<const unsigned*>(t.q[g][r]));
 }
 __device__ inline WordPair read_words(const TileMXFP4& t, int, int g, int r) {
-    return decode_e2m1(*reinterpret_cast<const unsigned*>(t.q[g][r]));
+    return decode_word<TileMXFP4>(*reinterpret_cast<const unsigned*>(t.q[g][r]));
 }
 __device__ inline WordPair read_words(const TileQ4_K& t, int sub, int g, int r) {
-    return decode_nibbles(*reinterpret_cast<const unsigned*>(t.q[sub][g][r]));
+    return decode_word<TileQ4_K>(*reinterpret_cast<const unsigned*>(t.q[sub][g][r]));
 }
 __device__ inline WordPair join_q6(unsigned w, unsigned bits, int g) {
     const int shift = 2 * (g & 1);
@@ -113,6 +128,9 @@ __device__ inline RowScale read_scale(const TileQ6_K& t, int sub, int r) {
     return {f16_bits_to_float(t.d[r]), 0.0f, t.sc[2 * sub][r], t.sc[2 * sub + 1][r]};
 }
 
+__device__ inline void spread(int4 v, int (&to)[4]) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
+__device__ inline int word_of(const int4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
 /// Four rows (4q … 4q+3) of one sub-block, in 16-byte loads that pass the cache by: what products of few columns do.
 template <class Tile>
 struct FourRows {
@@ -120,16 +138,9 @@ struct FourRows {
 
     __device__ void load(const Tile& t, int sub, int q) {
         const auto* from = reinterpret_cast<const int4*>(reinterpret_cast<const std::byte*>(&t) + sub * 256);
-        for (int g = 0; g < 4; ++g) store(g, __ldcs(from + 4 * g + q));
+        for (int g = 0; g < 4; ++g) spread(__ldcs(from + 4 * g + q), words[g]);
     }
-    __device__ WordPair pair(int g, int row) const {
-        const auto w = static_cast<unsigned>(words[g][row]);
-        if constexpr (Tile::kType == DType::MXFP4) return decode_e2m1(w);
-        return decode_nibbles(w);
-    }
-
-  private:
-    __device__ void store(int g, int4 v) { words[g][0] = v.x, words[g][1] = v.y, words[g][2] = v.z, words[g][3] = v.w; }
+    __device__ WordPair pair(int g, int row) const { return decode_word<Tile>(static_cast<unsigned>(words[g][row])); }
 };
 
 template <>
@@ -138,10 +149,7 @@ struct FourRows<TileQ8_0> {
 
     __device__ void load(const TileQ8_0& t, int, int q) {
         const auto* from = reinterpret_cast<const int4*>(&t);
-        for (int g = 0; g < 8; ++g) {
-            const int4 v = __ldcs(from + 4 * g + q);
-            words[g][0] = v.x, words[g][1] = v.y, words[g][2] = v.z, words[g][3] = v.w;
-        }
+        for (int g = 0; g < 8; ++g) spread(__ldcs(from + 4 * g + q), words[g]);
     }
     __device__ WordPair pair(int g, int row) const { return {words[g][row], words[4 + g][row]}; }
 };
@@ -153,14 +161,8 @@ struct FourRows<TileQ6_K> {
     __device__ void load(const TileQ6_K& t, int sub, int q) {
         const auto* lo = reinterpret_cast<const int4*>(t.lo[sub]);
         const auto* hi = reinterpret_cast<const int4*>(t.hi[sub]);
-        for (int g = 0; g < 4; ++g) {
-            const int4 v = __ldcs(lo + 4 * g + q);
-            words[g][0] = v.x, words[g][1] = v.y, words[g][2] = v.z, words[g][3] = v.w;
-        }
-        for (int h = 0; h < 2; ++h) {
-            const int4 v = __ldcs(hi + 4 * h + q);
-            bits[h][0] = v.x, bits[h][1] = v.y, bits[h][2] = v.z, bits[h][3] = v.w;
-        }
+        for (int g = 0; g < 4; ++g) spread(__ldcs(lo + 4 * g + q), words[g]);
+        for (int h = 0; h < 2; ++h) spread(__ldcs(hi + 4 * h + q), bits[h]);
     }
     __device__ WordPair pair(int g, int row) const {
         return join_q6(static_cast<unsigned>(words[g][row]), static_cast<unsigned>(bits[g >> 1][row]), g);
@@ -174,12 +176,7 @@ struct GroupOfRows {
 
     __device__ GroupOfRows(const Tile& t, int sub, int g, int q)
         : words(__ldg(reinterpret_cast<const int4*>(reinterpret_cast<const std::byte*>(&t) + sub * 256) + 4 * g + q)) {}
-    __device__ WordPair pair(int row) const {
-        const auto w = static_cast<unsigned>(word(words, row));
-        if constexpr (Tile::kType == DType::MXFP4) return decode_e2m1(w);
-        return decode_nibbles(w);
-    }
-    __device__ static int word(const int4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+    __device__ WordPair pair(int row) const { return decode_word<Tile>(static_cast<unsigned>(word_of(words, row))); }
 };
 
 template <>
@@ -189,9 +186,7 @@ struct GroupOfRows<TileQ8_0> {
     __device__ GroupOfRows(const TileQ8_0& t, int, int g, int q)
         : low(__ldg(reinterpret_cast<const int4*>(t.q[g]) + q)),
           high(__ldg(reinterpret_cast<const int4*>(t.q[4 + g]) + q)) {}
-    __device__ WordPair pair(int row) const {
-        return {GroupOfRows<TileQ4_0>::word(low, row), GroupOfRows<TileQ4_0>::word(high, row)};
-    }
+    __device__ WordPair pair(int row) const { return {word_of(low, row), word_of(high, row)}; }
 };
 
 template <>
@@ -204,8 +199,7 @@ struct GroupOfRows<TileQ6_K> {
           bits(__ldg(reinterpret_cast<const int4*>(t.hi[sub][group >> 1]) + q)),
           g(group) {}
     __device__ WordPair pair(int row) const {
-        return join_q6(static_cast<unsigned>(GroupOfRows<TileQ4_0>::word(words, row)),
-                       static_cast<unsigned>(GroupOfRows<TileQ4_0>::word(bits, row)), g);
+        return join_q6(static_cast<unsigned>(word_of(words, row)), static_cast<unsigned>(word_of(bits, row)), g);
     }
 };
 

@@ -31,19 +31,16 @@ struct Sorted {
     int32_t* n_chunks = nullptr;
 };
 
-constexpr int64_t kAlignment = 256;
-constexpr int64_t aligned(int64_t n) { return ceil_div(n, kAlignment) * kAlignment; }
-
 int64_t sorted_bytes(const Pairs& p) {
-    return aligned(p.max_groups() * kGroupWidth * 4) + aligned(p.max_chunks() * static_cast<int64_t>(sizeof(Chunk))) +
-           kAlignment;
+    return align_scratch(p.max_groups() * kGroupWidth * 4) +
+           align_scratch(p.max_chunks() * static_cast<int64_t>(sizeof(Chunk))) + kScratchAlignment;
 }
 
 Sorted place_sorted(std::byte*& memory, const Pairs& p) {
     Sorted s;
     s.column_pair = reinterpret_cast<int32_t*>(memory);
-    s.chunks = reinterpret_cast<Chunk*>(memory + aligned(p.max_groups() * kGroupWidth * 4));
-    s.n_chunks = reinterpret_cast<int32_t*>(memory + sorted_bytes(p) - kAlignment);
+    s.chunks = reinterpret_cast<Chunk*>(memory + align_scratch(p.max_groups() * kGroupWidth * 4));
+    s.n_chunks = reinterpret_cast<int32_t*>(memory + sorted_bytes(p) - kScratchAlignment);
     memory += sorted_bytes(p);
     return s;
 }
@@ -187,7 +184,7 @@ class Multiplier {
             s.row_divisor = rows.divisor;
             s.report_divisor = pairs_.k;
         }
-        place_activations(activations_, s.n_groups, width, m.n_in, kept_);
+        kept_ = place_activations(activations_, s.n_groups, width, m.n_in);
         quantize_columns(s, kept_, interleaved, status_, launch_);
         kept_of_ = rows.x;
         kept_interleaved_ = interleaved;
@@ -253,7 +250,7 @@ void expert_rows(const OpCall& call, const Launch& launch) {
     const Sorted sorted = place_sorted(memory, p);
     auto* gate_rows = reinterpret_cast<float*>(memory);
     float* up_rows = gate_rows + p.count() * gate.n_out;
-    memory += aligned(2 * p.count() * gate.n_out * 4);
+    memory += align_scratch(2 * p.count() * gate.n_out * 4);
     sort_pairs(gate, p, sorted, launch);
 
     Multiplier multiplier(p, sorted, memory, status_word(call), launch);
@@ -290,7 +287,7 @@ size_t expert_rows_scratch(const Node& node) {
     const Pairs p = pairs_of(node, gate);
     const int64_t activations = std::max(Multiplier::activation_memory(p, p.n_tokens, gate.dim(2)),
                                          Multiplier::activation_memory(p, p.count(), gate.dim(1)));
-    return static_cast<size_t>(sorted_bytes(p) + aligned(2 * p.count() * gate.dim(1) * 4) + activations);
+    return static_cast<size_t>(sorted_bytes(p) + align_scratch(2 * p.count() * gate.dim(1) * 4) + activations);
 }
 
 size_t expert_matmul_scratch(const Node& node) {

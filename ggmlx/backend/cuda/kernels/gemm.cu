@@ -48,11 +48,7 @@ __device__ inline void add_products(Sums& sums, const int (&a)[4], int2 b, const
         for (int i = 0; i < 4; ++i) {
             const ActivationMeta& column = x[i & 1];
             if constexpr (Tile::kType == DType::Q4_0) c[i] -= 8 * (column.low + column.high);
-            const float integer = __int_as_float(c[i]) - kMagic;
-            sums.v[i] = __fmaf_rn(integer, w[i >> 1].scale * column.scale, sums.v[i]);
-            if constexpr (Tile::kType == DType::Q4_1 || Tile::kType == DType::Q4_K)
-                sums.v[i] = __fmaf_rn(-static_cast<float>(column.low + column.high), w[i >> 1].minimum * column.scale,
-                                      sums.v[i]);
+            sums.v[i] = add_scaled<Tile>(sums.v[i], __int_as_float(c[i]) - kMagic, w[i >> 1], column);
         }
     }
 }

@@ -151,7 +151,7 @@ __global__ void mxfp8_kernel(FewColumns args) {
     const int64_t slot = find_slot(args.m, product);
     if (slot < 0) return store_zeros<kColumns>(args, product, row_tile * kRows);
     const int p = (threadIdx.x & 31) >> 2, q = threadIdx.x & 3;
-    const int64_t n_in = args.m.n_in, n_blocks = ceil_div(n_in, 32);
+    const int64_t n_in = args.m.n_in, n_blocks = (n_in + 31) / 32;
     const auto* tiles = reinterpret_cast<const TileMXFP8*>(args.m.data + slot * args.m.stride) + row_tile * n_blocks;
     const float* x = args.x + product / args.x_divisor * args.x_stride;
     float sums[kColumns][4] = {};

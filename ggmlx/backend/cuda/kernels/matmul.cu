@@ -32,10 +32,9 @@ int chunk_groups(int64_t n_out, int64_t n_groups, int n_sm) {
 }
 
 Activations quantize(const Product& p, const Launch& launch) {
-    Activations a;
     const int width = width_of(p.n_tokens);
     const int64_t n_groups = p.n_heads * ceil_div(p.n_tokens, width);
-    place_activations(p.scratch, n_groups, width, p.m.n_in, a);
+    const Activations a = place_activations(p.scratch, n_groups, width, p.m.n_in);
     quantize_columns({.x = p.x,
                       .n_in = p.m.n_in,
                       .n_columns = p.n_tokens,

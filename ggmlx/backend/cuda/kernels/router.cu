@@ -4,6 +4,7 @@
 
 #include "ggmlx/backend/cuda/kernels/math.cuh"
 #include "ggmlx/backend/cuda/ops.h"
+#include "ggmlx/reference/router.h"
 
 namespace ggmlx::cuda {
 namespace {
@@ -65,23 +66,6 @@ __device__ void softmax_exact(const float* x, float* y, int n) {
     __syncwarp();
     for (int i = threadIdx.x; i < n; i += kWarp) y[i] = y[i] / sum;
     __syncwarp();
-}
-
-/// The sum of the n_best largest of x [n], largest first.
-__device__ float sum_of_best(const float* x, int n, int n_best) {
-    float sum = 0.0f, before = INFINITY;
-    int before_at = -1;
-    for (int i = 0; i < n_best; ++i) {
-        int best = -1;
-        for (int j = 0; j < n; ++j) {
-            const bool taken = x[j] > before || (x[j] == before && j <= before_at);
-            if (!taken && (best < 0 || x[j] > x[best])) best = j;
-        }
-        sum += x[best];
-        before = x[best];
-        before_at = best;
-    }
-    return sum;
 }
 
 __device__ void keep_best_groups(const RouterParams& params, float* choice, int n_expert, float* worth) {

@@ -23,7 +23,7 @@ __device__ inline float tile_value(const Tile& t, int sub, int r, int k) {
         if constexpr (kType == DType::Q6_K)
             return s.scale * static_cast<float>(half ? s.high : s.low) * static_cast<float>(q - 32);
         const float v = s.scale * static_cast<float>(q);
-        return kType == DType::Q4_1 || kType == DType::Q4_K ? v - s.minimum : v;
+        return kHasMinimum<Tile> ? v - s.minimum : v;
     }
 }
 
