@@ -81,12 +81,15 @@ llm::EngineOptions engine_options(const EngineFlags& flags) {
     return options;
 }
 
-llm::FitOptions fit_options(const EngineFlags& flags) {
-    return {.enabled = flags.fit == "on",
-            .vram = flags.vram,
-            .n_gpu_layers = flags.n_gpu_layers,
-            .cpu_moe = flags.cpu_moe,
-            .n_cpu_moe = flags.n_cpu_moe};
+void add_planned_rules(llm::EngineOptions& options, const llm::ModelConfig& config, const llm::Architecture& arch,
+                       const ggmlx::TensorSet& weights, std::span<const std::unique_ptr<ggmlx::Backend>> devices,
+                       const EngineFlags& flags) {
+    const llm::FitOptions how{.enabled = flags.fit == "on",
+                              .vram = flags.vram,
+                              .n_gpu_layers = flags.n_gpu_layers,
+                              .cpu_moe = flags.cpu_moe,
+                              .n_cpu_moe = flags.n_cpu_moe};
+    for (auto& rule : llm::fit(config, arch, weights, options, devices, how)) options.rules.push_back(std::move(rule));
 }
 
 namespace {
@@ -113,8 +116,7 @@ llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, con
                         const Common& common) {
     auto devices = llm::make_devices(options.devices);
     warn_without_card(flags);
-    for (auto& rule : llm::fit(model.config(), model.arch(), model.weights(), options, devices, fit_options(flags)))
-        options.rules.push_back(std::move(rule));
+    add_planned_rules(options, model.config(), model.arch(), model.weights(), devices, flags);
     Progress progress("loading", !common.quiet);
     options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
     return llm::Engine(model, options, std::move(devices));

@@ -33,7 +33,10 @@ void add_engine_flags(Args& args, EngineFlags& flags);
 /// Throws UsageError for an unknown cache type and for --mmap with --no-mmap; ggmlx::parse_rules' errors for rules.
 llm::EngineOptions engine_options(const EngineFlags& flags);
 
-llm::FitOptions fit_options(const EngineFlags& flags);
+/// Adds the planner's rules behind the user's.
+void add_planned_rules(llm::EngineOptions& options, const llm::ModelConfig& config, const llm::Architecture& arch,
+                       const ggmlx::TensorSet& weights, std::span<const std::unique_ptr<ggmlx::Backend>> devices,
+                       const EngineFlags& flags);
 
 /// Makes the devices, lets the planner add its rules, and loads a model, with a progress line for people.
 llm::Engine load_engine(const llm::Model& model, llm::EngineOptions options, const EngineFlags& flags,

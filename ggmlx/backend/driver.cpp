@@ -1,6 +1,5 @@
 #include "ggmlx/backend/driver.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "ggmlx/core/spin.h"

@@ -12,6 +12,10 @@
 
 namespace ggmlx {
 
+/// Lets every device that reaches host memory reach this; adds to `kept` what must live as long as that is so.
+void let_reach(std::span<Backend* const> devices, std::span<std::byte> memory,
+               std::vector<std::shared_ptr<void>>& kept);
+
 /// Flags and status words of a program, in host memory that all its devices reach.
 class StepControl {
   public:

@@ -250,8 +250,6 @@ double rate_of(ggmlx::Backend& device) {
 
 }  // namespace
 
-double Engine::read_rate() const { return rate_of(*devices_.front()); }
-
 std::vector<double> Engine::read_rates() const {
     std::vector<double> rates;
     for (size_t d = 0; d < devices_.size(); ++d) {

@@ -81,9 +81,8 @@ class Engine {
     const std::vector<std::string>& notes() const { return notes_; }
     /// Bytes of the arenas of all devices.
     uint64_t workspace_bytes() const;
-    /// Backend::read_rate of the device where everything goes that no rule moves, over memory larger than its caches.
-    double read_rate() const;
-    /// Backend::read_rate of every device, in their order; 0 for those that hold nothing.
+    /// Backend::read_rate of every device, in their order, over memory larger than its caches; 0 for those that hold
+    /// nothing, but never for the first, where everything goes that no rule moves.
     std::vector<double> read_rates() const;
     /// The same rate over weights in the mapped file; 0 if there are none, or too few to tell.
     double mapped_read_rate() const;

@@ -193,11 +193,9 @@ int run_plan(std::span<const std::string> arguments) {
         names.push_back(d->name());
         backends.push_back(d.get());
     }
-    for (auto& rule : llm::fit(model.config, llm::architecture(model.config.architecture), model.weights, options,
-                               devices, fit_options(flags.engine)))
-        options.rules.push_back(std::move(rule));
-    const llm::Blueprint blueprint(model.config, llm::architecture(model.config.architecture), model.weights, options,
-                                   names);
+    const llm::Architecture& arch = llm::architecture(model.config.architecture);
+    add_planned_rules(options, model.config, arch, model.weights, devices, flags.engine);
+    const llm::Blueprint blueprint(model.config, arch, model.weights, options, names);
     llm::PlanReport report = llm::plan_report(blueprint, options.rules, backends);
     if (flags.ram) report.devices[0].free_bytes = *flags.ram;
     if (flags.common.json)

@@ -108,6 +108,11 @@ class Runner {
         return {set_.get(blk + "ffn_gate_exps.weight"), set_.get(blk + "ffn_up_exps.weight"),
                 set_.get(blk + "ffn_down_exps.weight")};
     }
+    /// Exchanges the homes of two experts of each of the two layers: a with b(layer).
+    template <class F>
+    void swap_experts(int64_t a, F b) {
+        for (int il : {0, 1}) weights_->swap_experts(layer_experts(il), a, b(il));
+    }
     DeviceWeights& weights() { return *weights_; }
     Executor& executor() { return *executor_; }
     const TensorSet& set() const { return set_; }
@@ -119,6 +124,25 @@ class Runner {
     std::unique_ptr<DeviceWeights> weights_;
     std::unique_ptr<Executor> executor_;
     std::string whole_experts_;
+};
+
+/// Another backend's memory and kernels; subclasses change how it runs.
+class Wrapped : public Backend {
+  public:
+    explicit Wrapped(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+    const std::string& name() const override { return inner_->name(); }
+    std::string description() const override { return inner_->description(); }
+    uint64_t free_bytes() const override { return inner_->free_bytes(); }
+    bool supports(const Node& n) const override { return inner_->supports(n); }
+    size_t scratch_bytes(const Node& n) const override { return inner_->scratch_bytes(n); }
+    std::shared_ptr<std::byte> alloc(size_t n) override { return inner_->alloc(n); }
+    void upload(std::byte* d, const void* h, size_t n) override { inner_->upload(d, h, n); }
+    void download(void* h, const std::byte* d, size_t n) override { inner_->download(h, d, n); }
+    bool reads_host_memory() const override { return false; }
+    void run(SegmentSource& source) override { inner_->run(source); }
+
+  private:
+    std::unique_ptr<Backend> inner_;
 };
 
 /// The cpu with experts dealt out to so many nodes, which are all the same one.

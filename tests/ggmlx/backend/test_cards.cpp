@@ -14,25 +14,6 @@
 namespace ggmlx::test {
 namespace {
 
-/// Another backend's memory and kernels; subclasses change how it runs.
-class Wrapped : public Backend {
-  public:
-    explicit Wrapped(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
-    const std::string& name() const override { return inner_->name(); }
-    std::string description() const override { return inner_->description(); }
-    uint64_t free_bytes() const override { return inner_->free_bytes(); }
-    bool supports(const Node& n) const override { return inner_->supports(n); }
-    size_t scratch_bytes(const Node& n) const override { return inner_->scratch_bytes(n); }
-    std::shared_ptr<std::byte> alloc(size_t n) override { return inner_->alloc(n); }
-    void upload(std::byte* d, const void* h, size_t n) override { inner_->upload(d, h, n); }
-    void download(void* h, const std::byte* d, size_t n) override { inner_->download(h, d, n); }
-    bool reads_host_memory() const override { return false; }
-    void run(SegmentSource& source) override { inner_->run(source); }
-
-  private:
-    std::unique_ptr<Backend> inner_;
-};
-
 /// Does what a card does, on the reference's kernels: copies both ways, waits for flags, sets its own, wakes nobody.
 class CardDouble : public Wrapped {
   public:

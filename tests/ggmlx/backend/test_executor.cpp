@@ -51,13 +51,14 @@ TEST_P(ExecutorTypes, AnExpertMovesWithoutANewPlan) {
     auto prompt = runner.program(5), next = runner.program(1);
     auto logits = runner.feed(prompt, {3, 1, 4, 1, 5}, 0);
     for (int32_t p = 5; p < 9; ++p) {
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), p % 3, 3 + (p + il) % 3);
+        const auto partner = [p](int il) { return 3 + (p + il) % 3; };
+        runner.swap_experts(p % 3, partner);
         const auto more = runner.feed(next, {p * 3}, p);
         logits.insert(logits.end(), more.begin(), more.end());
         // Swapped back, or expert numbers would no longer be on the sides that the next swap expects.
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 3 + (p + il) % 3, p % 3);
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 0, 5);
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 5, 0);
+        runner.swap_experts(p % 3, partner);
+        runner.swap_experts(0, [](int) { return 5; });
+        runner.swap_experts(5, [](int) { return 0; });
     }
     EXPECT_TRUE(same_bits(expected, logits));
 }
@@ -80,10 +81,11 @@ TEST_P(DealtOut, ExpertsMoveToAnotherDeviceAndBack) {
     auto prompt = runner.program(5), next = runner.program(1);
     auto logits = runner.feed(prompt, {3, 1, 4, 1, 5}, 0);
     for (int32_t p = 5; p < 9; ++p) {
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), p % 3, 3 + (p + il) % 3);
+        const auto partner = [p](int il) { return 3 + (p + il) % 3; };
+        runner.swap_experts(p % 3, partner);
         const auto more = runner.feed(next, {p * 3}, p);
         logits.insert(logits.end(), more.begin(), more.end());
-        for (int il : {0, 1}) runner.weights().swap_experts(runner.layer_experts(il), 3 + (p + il) % 3, p % 3);
+        runner.swap_experts(p % 3, partner);
     }
     EXPECT_TRUE(same_bits(expected, logits));
     EXPECT_GT(runner.weights().host_weights().sharded_bytes, 0u);
@@ -142,25 +144,13 @@ TEST(Executor, InputsAreCheckedByNameAndSize) {
 }
 
 /// A backend whose kernels fail.
-class Broken : public Backend {
+class Broken : public Wrapped {
   public:
-    explicit Broken(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
-    const std::string& name() const override { return inner_->name(); }
-    std::string description() const override { return "broken"; }
-    uint64_t free_bytes() const override { return inner_->free_bytes(); }
-    bool supports(const Node& n) const override { return inner_->supports(n); }
-    size_t scratch_bytes(const Node& n) const override { return inner_->scratch_bytes(n); }
-    std::shared_ptr<std::byte> alloc(size_t n) override { return inner_->alloc(n); }
-    void upload(std::byte* d, const void* h, size_t n) override { inner_->upload(d, h, n); }
-    void download(void* h, const std::byte* d, size_t n) override { inner_->download(h, d, n); }
-    bool reads_host_memory() const override { return false; }
+    using Wrapped::Wrapped;
     void run(SegmentSource& source) override {
         source.next();
         fail(ErrorKind::Device, "{} broke", name());
     }
-
-  private:
-    std::unique_ptr<Backend> inner_;
 };
 
 TEST(Executor, ADeviceThatThrowsStopsTheStepInsteadOfHangingIt) {

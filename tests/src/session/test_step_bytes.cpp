@@ -67,5 +67,30 @@ TEST(StepBytes, CountCachedRowsWithinTheWindow) {
     EXPECT_EQ(bytes(k, {.scale = 1.0f, .head_dim_v = 8}), 300u * 2 * 16 * 2);  // values are part of the keys
 }
 
+/// 16,384 bytes of a dense matrix, then experts of as many bytes chosen (4 of 4), half of them on the second device.
+TEST(StepBytes, TakeTheirTimeOneAfterTheOtherButExpertsOfTwoDevicesTogether) {
+    TensorSet set;
+    const auto dense = set.add("dense", DType::F32, {64, 64}, Role::Dense);
+    const auto stack = [&](const char* name) { return set.add(name, DType::F32, {4, 64, 64}, Role::Expert); };
+    const auto gate = stack("gate"), up = stack("up"), down = stack("down");
+    Graph graph;
+    graph.set_scope("blk.0");
+    const auto x = ggmlx::matmul(graph, dense, graph.input("x", DType::F32, {1, 64}));
+    ggmlx::experts(graph, {gate, up, down, {}, {}, {}}, x, graph.input("ids", DType::I32, {1, 4}),
+                   graph.input("weights", DType::F32, {1, 4}));
+    ggmlx::Placement placement;
+    placement.homes = {{{0}, {-1}}};
+    for (int i = 0; i < 3; ++i) placement.homes.push_back({{0, 1, 0, 1}, {-1, -1, -1, -1}});
+    const double matrix = 64 * 64 * sizeof(float), half_of_experts = 3 * 2 * matrix;
+    const auto seconds = [&](double first, double second) {
+        const std::vector<double> rates = {first, second};
+        return least_seconds(graph, placement, rates, 0);
+    };
+    EXPECT_DOUBLE_EQ(seconds(matrix, matrix), 1 + half_of_experts / matrix);
+    EXPECT_DOUBLE_EQ(seconds(matrix, 2 * matrix), 1 + half_of_experts / matrix) << "the slower device decides";
+    EXPECT_DOUBLE_EQ(seconds(2 * matrix, matrix), 0.5 + half_of_experts / matrix);
+    EXPECT_DOUBLE_EQ(seconds(0, matrix), half_of_experts / matrix) << "a device without a rate takes no time";
+}
+
 }  // namespace
 }  // namespace llm
